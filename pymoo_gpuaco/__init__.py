@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         GPUEAS,
         GPUFACO,
         GPUMMAS,
+        GPUMMASQAP,
         GPURAS,
         GPU2OptIHC,
         GPUMemetic,
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
     from pymoo_gpuaco.colony.parameters import LocalSearch
     from pymoo_gpuaco.islands import Islands
     from pymoo_gpuaco.problems import (
+        QAP,
         TSP,
         Front,
         MultiObjectiveTSP,
         OpenPath,
+        load_qap,
         load_tsp,
         read_cities,
         read_tour,
@@ -44,13 +47,13 @@ else:
         __name__,
         {
             "algorithms": "ALL_ALGORITHMS GPU2PPLS GPUACS GPUAS GPUBWAS GPUEAS "
-            "GPUFACO GPUMMAS GPURAS GPU2OptIHC GPUMemetic",
+            "GPUFACO GPUMMAS GPUMMASQAP GPURAS GPU2OptIHC GPUMemetic",
             "algorithms.display": "ColonyOutput FrontOutput",
             "algorithms.termination": "ColonyTermination FrontTermination",
             "backends.errors": "BackendUnavailable DeviceFailed",
             "colony.parameters": "LocalSearch",
             "islands": "Islands",
-            "problems": "TSP Front MultiObjectiveTSP OpenPath load_tsp read_cities "
+            "problems": "QAP TSP Front MultiObjectiveTSP OpenPath load_qap load_tsp read_cities "
             "read_tour write_route write_tour",
             "recorder": "Recorder",
             "solving": "Solution Summary solve summary",
@@ -68,7 +71,9 @@ __all__ = [
     "GPUEAS",
     "GPUFACO",
     "GPUMMAS",
+    "GPUMMASQAP",
     "GPURAS",
+    "QAP",
     "TSP",
     "BackendUnavailable",
     "ColonyOutput",
@@ -88,6 +93,7 @@ __all__ = [
     "Strokes",
     "Summary",
     "__version__",
+    "load_qap",
     "load_tsp",
     "read_cities",
     "read_tour",

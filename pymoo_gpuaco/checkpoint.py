@@ -42,14 +42,14 @@ from pymoo.util import archive, sliding_window
 from pymoo.util.display import column, display, multi, output, single
 
 from pymoo_gpuaco import checks, operators
-from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS
+from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS, GPUMMASQAP
 from pymoo_gpuaco.algorithms.display import ColonyOutput, FrontOutput
 from pymoo_gpuaco.algorithms.individuals import Permutations
 from pymoo_gpuaco.algorithms.permutation import PermutationAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, FrontTermination
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.islands import FrontIslands, Islands
-from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, OpenPath
+from pymoo_gpuaco.problems import QAP, TSP, MultiObjectiveTSP, OpenPath
 from pymoo_gpuaco.problems.writing import write_whole
 from pymoo_gpuaco.recorder import Recorder
 
@@ -57,10 +57,10 @@ from pymoo_gpuaco.recorder import Recorder
 # memory out of bounds, or connect to another process.
 
 _OURS = (
-    *(*ALL_ALGORITHMS.values(), GPU2PPLS, FrontIslands, Islands, Permutations),
+    *(*ALL_ALGORITHMS.values(), GPU2PPLS, GPUMMASQAP, FrontIslands, Islands, Permutations),
     *(getattr(operators, name) for name in operators.__all__),
     *(ColonyOutput, ColonyTermination, FrontOutput, FrontTermination, LocalSearch),
-    *(MultiObjectiveTSP, OpenPath, Recorder, TSP),
+    *(MultiObjectiveTSP, OpenPath, QAP, Recorder, TSP),
 )
 # Modules of pymoo whose classes a file may name.
 _PYMOO: tuple[Any, ...] = (

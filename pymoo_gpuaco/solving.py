@@ -14,15 +14,17 @@ from pymoo.core.result import Result
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms import GPU2PPLS, GPUMMAS, GPUMemetic
+from pymoo_gpuaco.algorithms import GPU2PPLS, GPUMMAS, GPUMMASQAP, GPUMemetic
+from pymoo_gpuaco.algorithms.permutation import PermutationAlgorithm
 from pymoo_gpuaco.algorithms.ppls import FrontAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, FrontTermination
-from pymoo_gpuaco.algorithms.tour import TourAlgorithm
 from pymoo_gpuaco.backends import devices_for
 from pymoo_gpuaco.problems.constraints import violations_in_words
 from pymoo_gpuaco.problems.datasets import load_tsp
 from pymoo_gpuaco.problems.multi_objective import Front, as_multi_objective
 from pymoo_gpuaco.problems.pymoo_problems import evaluates_length
+from pymoo_gpuaco.problems.qap import QAP
+from pymoo_gpuaco.problems.qaplib import is_qap, load_qap
 from pymoo_gpuaco.problems.reading import is_source, read_cities, tsp_of
 from pymoo_gpuaco.problems.table import Reading, ReadingOptions
 from pymoo_gpuaco.problems.tsp import TSP, constrained
@@ -93,7 +95,7 @@ class Solution(_Pair):
 
 def _words(problem: Any) -> str:
     """Describe a problem with its metric."""
-    return str(problem) if isinstance(problem, TSP) else type(problem).__name__
+    return str(problem) if isinstance(problem, (TSP, QAP)) else type(problem).__name__
 
 
 class _Options(ReadingOptions, total=False):
@@ -101,7 +103,7 @@ class _Options(ReadingOptions, total=False):
 
     seed: int | str | None
     target: float | None
-    algorithm: TourAlgorithm | None
+    algorithm: PermutationAlgorithm | None
     verbose: bool | None
     threads: int | None
     start: int | str | None
@@ -132,7 +134,7 @@ def solve(
     *,
     seed: int | str | None = "auto",
     target: float | None = None,
-    algorithm: TourAlgorithm | None = None,
+    algorithm: PermutationAlgorithm | None = None,
     verbose: bool | None = None,
     threads: int | None = None,
     start: int | str | None = None,
@@ -144,20 +146,22 @@ def solve(
 ) -> Any:
     """Find a short round trip: ``tour, length = solve(coords, seconds=5)``.
 
-    Returns a `Solution`, or with several objectives (`MultiObjectiveTSP`, or a problem with `D` of shape (k, n, n)) a
+    For a `QAP` it is a placement, ``placement, cost = solve(problem)``, see `Assignment`. Otherwise returns a
+    `Solution`, or with several objectives (`MultiObjectiveTSP`, or a problem with `D` of shape (k, n, n)) a
     `Front`: ``tours, lengths = solve(problem)``.
 
     what : (n, 2) or (n, 3) coordinates (Euclidean distances, not rounded), an (n, n) matrix with row = from and n > 3,
-        a problem, a name or file for `load_tsp`, or an open file, a DataFrame or a graph for `read_cities`.
+        a problem, a name or file for `load_tsp` or `load_qap`, or an open file, a DataFrame or a graph for
+        `read_cities`.
     seconds : time limit, > 0, default 10; it counts set-up, but no compilation. A run also ends at a tour that is
         proven to be the shortest.
     seed : "auto" is 1, None draws a new one. Results of a time limit vary with the speed of the machine;
         those of `n_gen` repeat.
     target : a tour of this length or shorter ends the run; default: the best known length, if any. Not with several
         objectives.
-    algorithm : default `GPUMemetic()`; `GPUMMAS()` for a custom objective, `GPU2PPLS()` for several objectives. Its own
-        `seed`, `verbose`, `callback` and `termination` hold unless they are given here; its termination excludes
-        `seconds` and `target`.
+    algorithm : default `GPUMemetic()`; `GPUMMAS()` for a custom objective, `GPU2PPLS()` for several objectives,
+        `GPUMMASQAP()` for a `QAP`. Its own `seed`, `verbose`, `callback` and `termination` hold unless they are given
+        here; its termination excludes `seconds` and `target`.
     verbose : True prints a line for each generation.
     threads : of the run, in [1, 1024]; None: one a core. Calls in progress in one process share its cores.
     start, end : first and last city of a path; the same city makes a round trip from there. Integers are positions,
@@ -192,6 +196,8 @@ def solve(
     result = minimize(problem, searched, termination, return_least_infeasible=True, **arguments)
     if several:
         return Front(result.X, result.F, fronts)
+    if isinstance(problem, QAP):
+        return problem.solution(result.X)
     broken = _violations(problem, result.X)
     if broken:
         warnings.warn(violations_in_words(broken), stacklevel=2)
@@ -213,7 +219,7 @@ def limits(
 
 
 def _termination(
-    searched: TourAlgorithm, problem: Problem, seconds: float | None, target: float | None
+    searched: PermutationAlgorithm, problem: Problem, seconds: float | None, target: float | None
 ) -> ColonyTermination | None:
     """Return the termination of `solve`, or None if the algorithm has one."""
     if searched.termination is None:
@@ -231,6 +237,8 @@ def _violations(problem: Any, tour: NDArray[np.int64]) -> int:
 
 
 def _problem(what: Any, reading: dict[str, Any]) -> Problem:
+    if isinstance(what, (str, os.PathLike)) and is_qap(what):
+        return load_qap(what)
     if isinstance(what, (str, os.PathLike)):
         return load_tsp(what, **reading)
     if is_source(what):
@@ -248,16 +256,18 @@ def _problem(what: Any, reading: dict[str, Any]) -> Problem:
     return tsp_of(what, **reading)
 
 
-def _algorithm_for(problem: Problem, algorithm: TourAlgorithm | None) -> TourAlgorithm:
+def _algorithm_for(problem: Problem, algorithm: PermutationAlgorithm | None) -> PermutationAlgorithm:
     """Return the given algorithm, which must be new, or the default for the objectives."""
     several = problem.n_obj > 1
     if algorithm is None and several:
         return GPU2PPLS()
+    if algorithm is None and isinstance(problem, QAP):
+        return GPUMMASQAP()
     if algorithm is None:
         return GPUMemetic(device=devices_for(problem.n_var)) if evaluates_length(problem) else GPUMMAS()
     if several and not isinstance(algorithm, FrontAlgorithm):
         raise TypeError(f"algorithm must be GPU2PPLS(..) for {problem.n_obj} objectives, got {algorithm!r}")
-    if not isinstance(algorithm, TourAlgorithm):
+    if not isinstance(algorithm, PermutationAlgorithm):
         raise TypeError(f"algorithm must be one of this package, such as GPUMemetic(), got {algorithm!r}")
     if algorithm.problem is not None:
         raise ValueError("algorithm must not be set up: it would continue with its own problem")
@@ -342,7 +352,7 @@ def _gap(value: float | None) -> str:
 
 def summary(
     problem: Problem,
-    algorithm: TourAlgorithm | None = None,
+    algorithm: PermutationAlgorithm | None = None,
     termination: Any = None,
     seeds: int | Iterable[int] = 10,
     **arguments: Any,

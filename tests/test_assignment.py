@@ -1,228 +1,325 @@
-"""The shortest assignment, its prices, and the candidate lists of asymmetric instances that come from them."""
+"""Quadratic assignment on the CPU: the problem, its files, the tabu search, bounds, and runs of `GPUMMASQAP`."""
 
+from __future__ import annotations
+
+import itertools
 import pickle
-import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.optimize import linear_sum_assignment
+from pymoo.algorithms.soo.nonconvex.ga import GA
+from pymoo.operators.crossover.ox import OrderCrossover
+from pymoo.operators.sampling.rnd import PermutationRandomSampling
+from pymoo.optimize import minimize
 
-from pymoo_gpuaco import TSP, GPUMemetic
-from pymoo_gpuaco.algorithms import tour
-from pymoo_gpuaco.candidates import lists
-from pymoo_gpuaco.candidates.ascent import ascend
-from pymoo_gpuaco.candidates.bound import prove_lower_bound
-from pymoo_gpuaco.candidates.lists import shortest_assignment, with_lists
-from pymoo_gpuaco.problems.pymoo_problems import as_instance
-from pymoo_gpuaco.problems.symmetric import symmetric_form
-from pymoo_gpuaco.runtime.stop import SetUpStop, Stop
-from tests.instances import listed_instance
-
-FAR = 1e6
-
-
-def without_loops(matrix, far=FAR):
-    """Costs as an assignment has them: no city its own successor, nothing longer than ``far``."""
-    costs = np.minimum(matrix, far)
-    np.fill_diagonal(costs, 1e12)
-    return costs
-
-
-def shortest(costs):
-    """The length of a shortest assignment, by scipy."""
-    return costs[linear_sum_assignment(costs)].sum()
-
-
-@st.composite
-def matrices(draw):
-    """Few costs or many, whole or not, some infinite."""
-    n = draw(st.integers(2, 30))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    matrix = rng.integers(0, draw(st.sampled_from([1, 2, 10, 10**6])), (n, n)).astype(float)
-    if draw(st.booleans()):
-        matrix = 0.1 * matrix + rng.random((n, 1))
-    matrix[rng.random((n, n)) < draw(st.sampled_from([0.0, 0.1, 0.8]))] = np.inf
-    return matrix
+from pymoo_gpuaco import (
+    ALL_ALGORITHMS,
+    GPU2PPLS,
+    GPUMMASQAP,
+    QAP,
+    TSP,
+    ColonyTermination,
+    checkpoint,
+    load_qap,
+    solve,
+    summary,
+)
+from pymoo_gpuaco.assignment import search
+from pymoo_gpuaco.assignment.exact import gilmore_lawler, least_cost
+from pymoo_gpuaco.assignment.model import make_model
+from pymoo_gpuaco.assignment.parameters import HIGHEST_TRAIL, AssignmentParameters, lowest_trail
+from pymoo_gpuaco.assignment.search import AssignmentSearch
+from pymoo_gpuaco.backends.cpu import assignment as cpu
+from pymoo_gpuaco.operators import SwapMutation
+from pymoo_gpuaco.problems import read_placement
+from pymoo_gpuaco.runtime.stop import Stop
+from tests.assignment_cases import KINDS, matrices
 
 
-@given(matrices())
-@settings(max_examples=150, deadline=None)
-def test_prices_prove_that_an_assignment_is_shortest(matrix):
-    n, costs = len(matrix), without_loops(matrix)
-    found = shortest_assignment(matrix, FAR)
-    assert sorted(found.successor) == list(range(n))
-    assert (found.successor != np.arange(n)).all()
-    length = costs[np.arange(n), found.successor].sum()
-    assert length - 1e-8 * FAR <= found.bound <= length + 1e-9
-    reduced = costs - found.to_leave[:, None] - found.to_enter
-    assert reduced.min() >= -1e-8 * FAR
-    assert np.abs(reduced[np.arange(n), found.successor]).max() <= 1e-8 * FAR
-    assert found.to_leave.mean() == pytest.approx(found.to_enter.mean(), abs=1e-8 * FAR)
+def best_of_all(flow, distance, linear):
+    rows = np.array(list(itertools.permutations(range(len(distance)), len(flow))))
+    return QAP(flow, distance, linear).costs(rows).min()
 
 
-def flow_shop(jobs, machines=20):
-    """Return how much later a job must begin that comes after another and never waits between machines."""
-    times = np.random.default_rng(3).integers(0, 1001, (jobs, machines)).astype(float)
-    done = np.cumsum(times, axis=1)
-    later = np.array([(row - (done - times)).max(axis=1) for row in done])
-    np.fill_diagonal(later, 0.0)
-    return later
+def engine_of(kind, n, **parameters):
+    return AssignmentSearch(
+        cpu.CpuAssignment(make_model(*matrices(kind, n)), AssignmentParameters(**parameters))
+    )
 
 
-def twins(matrix, k=10):
-    """The symmetric form of a matrix, with its lists."""
-    form = symmetric_form(as_instance(TSP(matrix=matrix)))
-    assert form is not None
-    return with_lists(form.instance, k)
+class TestProblem:
+    def test_cost_of_a_placement_counts_diagonals_and_linear_costs(self):
+        # item 0 at location 2, item 1 at location 0
+        problem = QAP([[1, 2], [3, 4]], [[5, 0, 1], [0, 0, 0], [7, 0, 9]], [[0, 0, 10], [20, 0, 0]])
+        # f00 d22 + f01 d20 + f10 d02 + f11 d00 + l02 + l10
+        assert problem.costs([[2, 0]]).tolist() == [1 * 9 + 2 * 7 + 3 * 1 + 4 * 5 + 10 + 20]
+        assert problem.evaluate(np.array([[2, 0, 1]])).tolist() == [[76.0]]
+        placement, cost = problem.solution(np.array([2, 0, 1]))
+        assert (placement.tolist(), cost) == ([2, 0], 76.0)
+        assert str(problem) == "QAP: 2 items for 3 locations"
 
+    def test_result_has_the_fields_of_scipy(self):
+        found = solve(QAP(*matrices("symmetric", 5)), seconds=5)
+        assert found.col_ind is found.placement
+        assert found.fun == found.cost == best_of_all(*matrices("symmetric", 5))
 
-def assigned_within(listed):
-    """Length of the shortest assignment over listed edges."""
-    costs = np.full_like(listed.matrix, 1e12)
-    n = len(costs)
-    for city, row in enumerate(listed.neighbours):
-        for other in row:
-            i, j = (city, other) if city % 2 else (other, city)  # an odd one is left
-            costs[i // 2, j // 2] = listed.matrix[i // 2, j // 2]
-    costs[np.arange(n), np.arange(n)] = 1e12
-    return shortest(costs)
+    def test_largest_value(self):
+        flow, distance, linear = matrices("asymmetric", 6)
+        placement, value = solve(QAP(flow, distance, linear, maximise=True, best_known=1e9), seconds=5)
+        assert value == -best_of_all(-flow, distance, -linear)
+        problem = QAP(flow, distance, linear, maximise=True)
+        assert problem.evaluate(placement[None]).tolist() == [[-value]]
 
+    def test_graphs_are_matched_by_their_edges(self):
+        networkx = pytest.importorskip("networkx")
+        path = networkx.path_graph(4)
+        other = networkx.relabel_nodes(path, {0: "d", 1: "b", 2: "a", 3: "c"})
+        placement, value = solve(QAP.from_graphs(path, other), seconds=5)
+        assert value == 6  # three edges, each in both directions
+        names = list(other.nodes)
+        assert [names[k] for k in placement] in (["d", "b", "a", "c"], ["c", "a", "b", "d"])
+        assert QAP.from_graphs(np.eye(2), np.ones((3, 3))).n_locations == 3
 
-def test_lists_hold_an_assignment_as_short_as_any_where_least_costs_tell_little():
-    matrix = flow_shop(150)
-    listed = twins(matrix)
-    assert listed.penalties is not None
-    assert assigned_within(listed) <= 1.001 * shortest(without_loops(matrix))
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (([[0, 1]], np.eye(2)), r"flow must be a square matrix, got shape \(1, 2\)"),
+            ((np.eye(3), np.eye(2)), "flow has 3 items for 2 locations"),
+            ((np.eye(2), [[0, np.nan], [0, 0]]), "distance must be in"),
+            ((np.eye(2), np.eye(2), np.eye(3)), r"linear must have shape \(2, 2\)"),
+            ((np.eye(2) * 1e16, np.eye(2)), "flow must be in"),
+        ],
+    )
+    def test_refused_arguments(self, arguments, message):
+        with pytest.raises(ValueError, match=message):
+            QAP(*arguments)
 
-
-def test_an_assignment_is_given_up_where_time_is_over():
-    matrix, stop = flow_shop(200), Stop()
-    stop.until = time.monotonic() - 1.0
-    assert shortest_assignment(matrix, FAR, stop) is None
-    stop.until, stop.flag[0] = time.monotonic() + 1e4, 0
-    found = shortest_assignment(matrix, FAR, stop)
-    assert found.bound == shortest_assignment(matrix, FAR).bound > 0.0
-
-
-class Looks(Stop):
-    """A stop that ends after a number of looks at the clock."""
-
-    def __init__(self, looks):
-        super().__init__()
-        self.left = looks
-
-    def passed(self):
-        self.left -= 1
-        return self.left < 0
-
-
-def test_lists_are_what_they_are_by_then_once_time_is_over():
-    """The looks of a set-up are few; wherever time is over, lists are lists."""
-    matrix = flow_shop(150)
-    form = symmetric_form(as_instance(TSP(matrix=matrix))).instance
-    whole, never = with_lists(form, 10), Looks(10**9)
-    same = with_lists(form, 10, stop=never)
-    np.testing.assert_array_equal(same.neighbours, whole.neighbours)
-    np.testing.assert_array_equal(same.penalties, whole.penalties)
-    looks = 10**9 - never.left
-    without, met = 0, set()
-    for end in range(looks):
-        stop = Looks(end)
-        listed = with_lists(form, 10, stop=stop)
-        assert stop.left >= -12  # what begins afterwards ends at its first look
-        without += listed.penalties is None
-        met.add(listed.neighbours.tobytes())
-        cities = np.arange(300)[:, None]
-        assert ((listed.neighbours ^ cities) & 1 == 1).all()  # one that is entered for one that is left
-        assert (listed.neighbours >> 1 != cities >> 1).all()
-        np.testing.assert_array_equal(
-            listed.neighbour_distances, form.distance(np.broadcast_to(cities, (300, 10)), listed.neighbours)
+    def test_pymoos_own_algorithm_finds_a_placement(self):
+        problem = QAP(*matrices("symmetric", 6))
+        genetic = GA(
+            pop_size=60,
+            sampling=PermutationRandomSampling(),
+            crossover=OrderCrossover(),
+            mutation=SwapMutation(),
         )
-    assert 0 < without < looks  # given up, and found in time
-    assert len(met) > 2
+        found = minimize(problem, genetic, ("n_gen", 40), seed=1)
+        assert found.F[0] <= 1.05 * best_of_all(*matrices("symmetric", 6))
 
 
-@pytest.mark.parametrize("candidates", ["auto", "alpha"])
-def test_a_run_whose_time_is_over_in_set_up_ends_with_a_right_tour(candidates, monkeypatch):
-    """No assignment is looked for any more, which of 5,000 cities takes seconds."""
-    stops = []
+class TestFiles:
+    def test_shipped_instances_have_their_best_known_values(self):
+        assert str(load_qap("nug30")) == "QAP nug30: 30 items, best known 6124"
+        assert load_qap("bur26a").best_known == 5426670
 
-    class Over(SetUpStop):
-        def __init__(self, seconds):
-            super().__init__(seconds)
-            stops.append(seconds)
+    def test_a_placement_is_read_in_either_direction(self, tmp_path):
+        problem = QAP([[0, 1, 0], [0, 0, 5], [0, 0, 0]], [[0, 3, 1], [2, 0, 9], [4, 1, 0]])
+        placement = np.array([1, 2, 0])
+        cost = problem.costs(placement[None])[0]  # d12 + 5 d20
+        assert cost == 9 + 5 * 4
+        for order in (placement, np.argsort(placement)):
+            (tmp_path / "a.sln").write_text(f"3 {cost:g}\n{' '.join(map(str, order + 1))}\n")
+            assert read_placement(tmp_path / "a.sln", problem).tolist() == [1, 2, 0]
+        (tmp_path / "a.sln").write_text("3 28\n1 2 3")
+        with pytest.raises(ValueError, match="it states the cost 28, but its permutation costs"):
+            read_placement(tmp_path / "a.sln", problem)
 
-        def passed(self):
-            return True
-
-    problem = TSP(matrix=flow_shop(120))
-    usual = GPUMemetic(backend="cpu", candidates=candidates).setup(problem, termination=("n_gen", 1), seed=1)
-    assert usual.engine.symmetric_search.instance.penalties is not None
-    monkeypatch.setattr(tour, "SetUpStop", Over)
-    algorithm = GPUMemetic(backend="cpu", candidates=candidates)
-    algorithm.setup(problem, termination=("time", 1000.0), seed=1)
-    assert stops
-    assert all(300.0 < seconds <= 1000.0 / 3.0 for seconds in stops)
-    assert algorithm.engine.symmetric_search.instance.penalties is None
-    algorithm.next()
-    result = algorithm.result()
-    assert result.F[0] == problem.tour_length(result.X)
-    # what is put away goes on with better lists
-    monkeypatch.undo()
-    later = pickle.loads(pickle.dumps(algorithm))
-    later.next()
-    assert later.engine.symmetric_search.instance.penalties is not None
-    assert later.opt[0].F[0] <= result.F[0]
-
-
-def test_no_clock_is_looked_at_where_time_is_no_limit():
-    algorithm = GPUMemetic(backend="cpu").setup(TSP(matrix=flow_shop(20)), termination=("n_gen", 1), seed=1)
-    assert algorithm._set_up_stop().end is None
+    def test_files_of_qaplib(self, tmp_path):
+        (tmp_path / "own.dat").write_text("2 50\n0 1\n1 0\n\n0 7\n8 0")
+        problem = load_qap(tmp_path / "own.dat")
+        assert (problem.flow.tolist(), problem.distance.tolist()) == ([[0, 1], [1, 0]], [[0, 7], [8, 0]])
+        (tmp_path / "own.dat").write_text("2\n0 1\n1 0\n\n0 7\n8")
+        with pytest.raises(ValueError, match="expected n and two matrices of n x n numbers"):
+            load_qap(tmp_path / "own.dat")
+        (tmp_path / "nug12.dat").write_text("1 0 0")
+        with pytest.warns(UserWarning, match="its best known value is not used"):
+            assert load_qap(tmp_path / "nug12.dat").best_known is None
+        with pytest.raises(ValueError, match="unknown instance 'nug31'; did you mean nug30"):
+            load_qap("nug31")
+        with pytest.raises(FileNotFoundError, match="there is no such file"):
+            load_qap(tmp_path / "none.dat")
 
 
-def test_compiling_takes_nothing_of_the_time_of_set_up(monkeypatch, clock):
-    compiled = [3.0]
-    monkeypatch.setattr("pymoo_gpuaco.runtime.compiling.so_far", lambda: compiled[0])
-    stop = SetUpStop(2.0)
-    clock.step(11.5)
-    compiled[0] += 10.0
-    assert not stop.ended()
-    clock.step(0.5)
-    assert stop.ended()
+class TestTabuSearch:
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_changes_and_costs_after_a_thousand_steps(self, kind):
+        n = 23
+        model = make_model(*matrices(kind, n))
+        work, best, cost = cpu.work_of(model), np.zeros(n, np.int32), np.zeros(1)
+        run = cpu.search_whole if model.dtype == np.int32 else cpu.search_real
+        trails = np.full((n, n), HIGHEST_TRAIL, np.int32)
+        run(work, trails, best.copy(), best, cost, 1000, 0, 0, model.noise, 7, 3, np.zeros(1, np.uint8))
+        p = work.own[0]
+        assert cost[0] == pytest.approx(model.costs(best[None])[0], rel=1e-12)
+        flows, distances = model.flows.astype(float), model.distances.astype(float)
+        C = model.linear + sum(f @ d[:, p].T for f, d in zip(flows, distances, strict=True))
+        tolerance = 1e-9 * np.abs(C).max()
+        np.testing.assert_allclose(work.costs, C, atol=tolerance)
+        # the next step would apply the last swap
+        changes = work.changes.astype(float)
+        for x, _, y, _ in work.lines[: len(flows)].astype(float):
+            changes -= (x[:, None] - x) * (y[:, None] - y)
+        now = model.costs(p[None])[0]
+        for r in range(n):
+            for s in range(r):
+                q = p.copy()
+                q[[r, s]] = q[[s, r]]
+                assert changes[r, s] == pytest.approx(model.costs(q[None])[0] - now, abs=tolerance)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("n", [1, 2, 3, 7])
+    def test_few_items_are_placed_best(self, kind, n):
+        engine = engine_of(kind, n, n_ants=4, n_colonies=1)
+        engine.search(5)
+        placement, cost = engine.best
+        problem = QAP(*matrices(kind, n))
+        assert cost == pytest.approx(best_of_all(*matrices(kind, n)), rel=1e-12)
+        assert problem.costs(placement[None])[0] == pytest.approx(cost, rel=1e-12)
+
+    def test_numbers_of_32_bits_are_used_while_no_change_overflows(self):
+        flow, distance, linear = matrices("symmetric", 12)
+        np.fill_diagonal(flow, 0)
+        np.fill_diagonal(distance, 0)
+        # an entry of C is at most a sum of products, the largest with the largest; a change is at most four of these
+        largest = (np.sort(2 * flow) @ np.sort(distance).T).max()
+        most = int((2**31 - 2) // (4 * largest))
+        found = {}
+        for factor in (1, most, most + 1):
+            model = make_model(factor * flow, distance, linear)
+            assert model.dtype == (np.int32 if factor <= most else np.float64)
+            engine = AssignmentSearch(cpu.CpuAssignment(model, AssignmentParameters(n_colonies=1)))
+            engine.search(3)
+            found[factor] = engine.best[0].tolist(), engine.best[1] / factor
+        assert found[1] == found[most] == found[most + 1]
+
+    def test_items_without_flow_are_never_swapped_with_each_other(self):
+        model = make_model(*matrices("twins", 12))
+        assert model.kinds.tolist() == [0, 1, 2, 3, 4, 5, *[6] * 6]
+        asymmetric = make_model(np.array([[0, 1.0], [0, 0]]), np.array([[0, 1.0], [3, 0]]), np.zeros((2, 2)))
+        assert asymmetric.kinds.tolist() == [0, 1]
+
+    def test_placements_are_permutations_after_a_stop(self):
+        engine = engine_of("symmetric", 60, n_ants=3, n_colonies=2)
+        engine.stop.interrupted = True
+        engine.search(1)
+        assert np.sort(engine.best[0]).tolist() == list(range(60))
+        assert engine.n_built == len(engine.costs) == 0
+        assert np.isinf(engine.export_state()["costs"]).all()
 
 
-def test_a_proof_without_an_assignment_is_that_of_trees(monkeypatch):
-    problem = listed_instance(TSP(matrix=flow_shop(60)), 8)
-    proven = prove_lower_bound(problem)
-    assert proven >= shortest(without_loops(flow_shop(60))) - 1e-6
-    monkeypatch.setattr(lists, "MOST_ASSIGNED", 59)
-    assert 0.9 * proven <= prove_lower_bound(problem) <= proven
+class TestColonies:
+    def test_trails_stay_within_their_limits_and_a_stagnating_colony_restarts(self):
+        engine = engine_of("symmetric", 8, n_ants=2, n_colonies=1, restart_after=2)
+        seen = []
+        for key in range(4):
+            # an iteration at a time: a generation of 8 items has several
+            step = search.Step(key, 50, 0, 0)
+            engine.device.iterate(step, Stop())
+            seen.append(engine.device.colonies().trails.copy())
+        assert seen[0].min() == HIGHEST_TRAIL - (HIGHEST_TRAIL * round(0.2 * 65536) >> 16)
+        assert (seen[0] == HIGHEST_TRAIL).sum() == 8
+        assert min(trails.min() for trails in seen) >= lowest_trail(8)
+        # found in the first iteration, not better in two, restarted after the third
+        assert (seen[3] == HIGHEST_TRAIL).all()
+        assert np.isinf(engine.device.colonies().costs).all()
+
+    def test_perturbed_starts_differ_from_the_best_in_a_few_items(self):
+        engine = engine_of("symmetric", 40, n_ants=6, n_colonies=1, start="perturbed", tabu_iterations=1)
+        step = search.Step(1, 0, 0, 0)
+        engine.device.iterate(step, Stop())
+        best = engine.device.colonies().best[0].copy()
+        engine.device.iterate(search.Step(2, 0, 8, 0), Stop())
+        moved = [(engine.device.placement(ant) != best).sum() for ant in range(6)]
+        assert 2 <= min(moved) <= max(moved) <= 16
+
+    def test_equal_placements_for_any_number_of_threads(self, monkeypatch):
+        states = []
+        for threads in ("1", "3"):
+            monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
+            engine = engine_of("one-sided", 14, n_ants=5, n_colonies=2)
+            for key in range(3):
+                engine.search(key)
+            states.append(engine.export_state())
+        assert all(np.array_equal(states[0][name], states[1][name]) for name in states[0])
+
+    def test_states_of_other_shapes_are_refused(self):
+        engine = engine_of("symmetric", 8, n_colonies=1)
+        state = engine.export_state()
+        for name, wrong in [
+            ("trails", state["trails"] + 1),
+            ("best", state["best"][:, :7]),
+            ("costs", np.zeros(1)),
+        ]:
+            with pytest.raises(ValueError, match=f"'{name if name != 'costs' else 'best'}'"):
+                engine.import_state({**state, name: wrong})
 
 
-def test_prices_of_a_sample_give_lists_nearly_as_good(monkeypatch):
-    matrix = flow_shop(150)
-    least = shortest(without_loops(matrix))
-    without = twins(matrix)
-    monkeypatch.setattr(lists, "MOST_ASSIGNED", 50)
-    sampled = twins(matrix)
-    assert not np.array_equal(sampled.penalties, without.penalties)
-    assert assigned_within(sampled) <= 1.02 * least
-    monkeypatch.setattr(lists, "_MISSING", 1.0)  # by least costs alone
-    assert twins(matrix).penalties is None
-    assert assigned_within(twins(matrix)) >= assigned_within(sampled)
+class TestBounds:
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_least_cost_and_bound(self, kind):
+        flow, distance, linear = matrices(kind, 7)
+        least = best_of_all(flow, distance, linear)
+        assert least_cost(flow, distance, linear, Stop()) == pytest.approx(least, rel=1e-12)
+        assert gilmore_lawler(flow, distance, linear) <= least
+        part = best_of_all(flow[:3, :3], distance, linear[:3])
+        assert least_cost(flow[:3, :3].copy(), distance, linear[:3], Stop()) == pytest.approx(part, rel=1e-12)
+
+    def test_bound_of_equal_distances_is_the_cost(self):
+        # every placement costs the sum of the flows
+        flow = matrices("symmetric", 9)[0]
+        np.fill_diagonal(flow, 0)
+        assert gilmore_lawler(flow, np.ones((9, 9)) - np.eye(9), np.zeros((9, 9))) == flow.sum()
 
 
-def test_no_bound_is_below_the_shortest_assignment():
-    """Files on a disk, whose tours differ by whole turns: an ascent of 1-trees ends a little below."""
-    start, end, track = np.random.default_rng(2).integers(0, 1000, (3, 40))
-    turn = (start - end[:, None]) % 1000
-    seek = np.abs(track[:, None] - track) // 10
-    matrix = turn + 1000.0 * np.ceil(np.maximum(0, seek - turn) / 1000)
-    instance = listed_instance(TSP(matrix=matrix), 10)
-    proven = prove_lower_bound(instance)
-    assert proven == shortest(without_loops(matrix))
-    listed = twins(matrix)
-    assert ascend(listed, listed.neighbours, listed.neighbour_distances).bound < proven
-    assert (instance.tour_length(np.arange(40)) - proven) % 1000 == 0
+class TestRuns:
+    def test_a_run_ends_at_the_proof_of_few_items_and_at_the_best_known_value(self):
+        result = minimize(QAP(*matrices("asymmetric", 6)), GPUMMASQAP(backend="cpu"), seed=1)
+        assert result.algorithm.termination.reason.startswith("proof")
+        assert result.F[0] == best_of_all(*matrices("asymmetric", 6))
+        placement, cost = solve("nug12", seconds=20)
+        assert (cost, sorted(placement.tolist())) == (578, list(range(12)))
+        assert summary(load_qap("nug12"), seeds=2).lengths.tolist() == [578, 578]
+
+    def test_ask_and_tell_and_files_continue_a_run(self, tmp_path):
+        problem, given = QAP(*matrices("symmetric", 30)), np.arange(30)[None]
+        arguments = {"backend": "cpu", "n_colonies": 2, "sampling": given, "start": "perturbed"}
+        whole = minimize(problem, GPUMMASQAP(**arguments), ("n_gen", 5), seed=3)
+        algorithm = GPUMMASQAP(**arguments).setup(problem, termination=("n_gen", 5), seed=3)
+        for _ in range(3):
+            rows = algorithm.ask()
+            algorithm.evaluator.eval(problem, rows)
+            algorithm.tell(infills=rows)
+        checkpoint.save(algorithm, tmp_path / "run")
+        for resumed in (pickle.loads(pickle.dumps(algorithm)), checkpoint.load(tmp_path / "run")):
+            resumed.run()
+            assert np.array_equal(resumed.opt[0].X, whole.X)
+            assert resumed.opt[0].F == whole.F
+        assert whole.algorithm.evaluator.n_eval == 1 + 4 * 2 * 8 * 2  # 30 items: 2 iterations a generation
+
+    def test_other_algorithms_name_the_one_for_it(self):
+        problem = QAP(*matrices("symmetric", 5))
+        for algorithm in (*ALL_ALGORITHMS.values(), GPU2PPLS):
+            with pytest.raises(TypeError, match=r"GPUMMASQAP"):
+                algorithm(backend="cpu").setup(problem)
+        with pytest.raises(TypeError, match="GPUMMASQAP takes a QAP, got TSP"):
+            GPUMMASQAP().setup(TSP(np.random.default_rng(1).random((5, 2))))
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"start": "random"}, "start must be one of 'trails', 'perturbed'"),
+            ({"tabu_iterations": 0}, r"tabu_iterations must be an integer in \[1, 55000\]"),
+            ({"n_colonies": 0}, "n_colonies must be an integer in"),
+            ({"rho": 0}, r"rho must be in \(0, 1\]"),
+        ],
+    )
+    def test_refused_arguments(self, arguments, message):
+        with pytest.raises(ValueError, match=message):
+            GPUMMASQAP(**arguments)
+
+    def test_a_deadline_ends_a_generation(self):
+        problem = QAP(*matrices("symmetric", 150))
+        result = minimize(
+            problem, GPUMMASQAP(backend="cpu", n_ants=100), ColonyTermination(seconds=1), seed=1
+        )
+        assert np.sort(result.X).tolist() == list(range(150))
+        assert result.F[0] == problem.costs(result.X[None])[0]

@@ -137,7 +137,7 @@ def tiny_is_known(monkeypatch):
         "registry.json": {"tiny4": {"dimension": 4, "edge_weight_type": "EUC_2D", "numbers": TINY_NUMBERS}},
         "best_known.json": {"tiny4": 14},
     }
-    monkeypatch.setattr(datasets, "_table", tables.get)
+    monkeypatch.setattr(datasets, "shipped_table", tables.get)
 
 
 @pytest.mark.usefixtures("tiny_is_known")
@@ -293,7 +293,7 @@ def mirror(monkeypatch, tmp_path):
         "sha256": hashlib.sha256(TINY.encode()).hexdigest(),
     }
     tables = {"registry.json": {"tiny4": entry}, "best_known.json": {"tiny4": 14}}
-    monkeypatch.setattr(datasets, "_table", tables.get)
+    monkeypatch.setattr(datasets, "shipped_table", tables.get)
     yield folder
     server.shutdown()
     thread.join()

@@ -30,6 +30,7 @@ PACKAGES = (
     "memetic",
     "precedence",
     "pareto",
+    "assignment",
     "backends",
     "algorithms",
     "operators",

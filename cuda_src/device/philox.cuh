@@ -16,6 +16,7 @@ constexpr unsigned STREAM_COIN = 7;
 constexpr unsigned STREAM_REST = 8;
 constexpr unsigned STREAM_ARRIVALS = 9;
 constexpr unsigned STREAM_TRIALS = 11;
+constexpr unsigned STREAM_TABU = 12;
 
 struct Key {
     unsigned words[2];

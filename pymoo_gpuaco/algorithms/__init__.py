@@ -1,10 +1,11 @@
-"""Algorithms. ``ALL_ALGORITHMS`` lists those for one objective, for tests, documentation and the command line."""
+"""Algorithms. ``ALL_ALGORITHMS`` lists those that find tours, for tests, documentation and the command line."""
 
 from pymoo_gpuaco.algorithms.acs import GPUACS
 from pymoo_gpuaco.algorithms.ant_system import GPUAS, GPUBWAS, GPUEAS, GPURAS
 from pymoo_gpuaco.algorithms.faco import GPUFACO
 from pymoo_gpuaco.algorithms.memetic import GPUMemetic
 from pymoo_gpuaco.algorithms.mmas import GPUMMAS
+from pymoo_gpuaco.algorithms.mmas_qap import GPUMMASQAP
 from pymoo_gpuaco.algorithms.ppls import GPU2PPLS
 from pymoo_gpuaco.algorithms.two_opt_ihc import GPU2OptIHC
 
@@ -22,6 +23,7 @@ __all__ = [
     "GPUEAS",
     "GPUFACO",
     "GPUMMAS",
+    "GPUMMASQAP",
     "GPURAS",
     "GPU2OptIHC",
     "GPUMemetic",

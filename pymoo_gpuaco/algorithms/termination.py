@@ -132,6 +132,8 @@ class ColonyTermination(checks.KnownKeywords, Termination):
 
     def _is_proven(self, algorithm: Any, seconds: float, feasible: bool) -> bool:
         """Return True if the best tour is as short as the lower bound, or if every tour violates a constraint."""
+        if hasattr(algorithm, "is_proven"):  # no tours
+            return feasible and bool(algorithm.is_proven())
         if getattr(algorithm, "_custom_objective", True):  # only a `TourAlgorithm` has the attribute
             return False
         instance = algorithm.instance

@@ -7,6 +7,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 from pymoo_gpuaco import checks
+from pymoo_gpuaco.assignment.model import AssignmentModel
+from pymoo_gpuaco.assignment.parameters import AssignmentParameters
+from pymoo_gpuaco.assignment.search import AssignmentSearch
 from pymoo_gpuaco.backends.cpu import engines as cpu_engines
 from pymoo_gpuaco.backends.cuda import engines as cuda_engines
 from pymoo_gpuaco.backends.errors import BackendUnavailable
@@ -139,6 +142,13 @@ def make_front(
 ) -> FrontEngine:
     """Create the engine of a multi-objective search, see ``make_colony``; on CUDA up to 2,000 cities, symmetric."""
     return _first_usable(backend, lambda engines: engines.make_front(instance, parameters, device))
+
+
+def make_assignment(
+    model: AssignmentModel, parameters: AssignmentParameters, backend: str = "auto", device: int = 0
+) -> AssignmentSearch:
+    """Create the engine of quadratic assignment, see ``make_colony``."""
+    return _first_usable(backend, lambda engines: engines.make_assignment(model, parameters, device))
 
 
 def make_improver(

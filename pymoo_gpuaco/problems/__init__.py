@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from pymoo_gpuaco.problems.metrics import METRIC_NAMES, Metric, distances, prepare_coordinates
     from pymoo_gpuaco.problems.multi_objective import Front, MultiObjectiveTSP, as_multi_objective
     from pymoo_gpuaco.problems.pymoo_problems import as_instance
+    from pymoo_gpuaco.problems.qap import QAP, Assignment
+    from pymoo_gpuaco.problems.qaplib import load_qap, read_placement
     from pymoo_gpuaco.problems.reading import read_cities
     from pymoo_gpuaco.problems.tsp import TSP, OpenPath
     from pymoo_gpuaco.problems.tsplib import read_tour
@@ -23,6 +25,8 @@ else:
             "metrics": "METRIC_NAMES Metric distances prepare_coordinates",
             "multi_objective": "Front MultiObjectiveTSP as_multi_objective",
             "pymoo_problems": "as_instance",
+            "qap": "QAP Assignment",
+            "qaplib": "load_qap read_placement",
             "reading": "read_cities",
             "tsp": "TSP OpenPath",
             "tsplib": "read_tour",
@@ -32,7 +36,9 @@ else:
 
 __all__ = [
     "METRIC_NAMES",
+    "QAP",
     "TSP",
+    "Assignment",
     "Front",
     "Instance",
     "Metric",
@@ -42,10 +48,12 @@ __all__ = [
     "as_multi_objective",
     "available_instances",
     "distances",
+    "load_qap",
     "load_tsp",
     "prepare_coordinates",
     "random_map",
     "read_cities",
+    "read_placement",
     "read_tour",
     "write_route",
     "write_tour",

@@ -37,7 +37,7 @@ DATA_VARIABLE = "PYMOO_GPUACO_DATA"
 """Environment variable with a folder of NAME.tsp and NAME.atsp files."""
 
 _MIRROR = "https://raw.githubusercontent.com/mastqe/tsplib/master/"
-_TIMEOUT_S = 20
+TIMEOUT_S = 20
 _MAP_SIDE = 1_000_000
 _MOST_CITIES = 100_000_000
 
@@ -98,7 +98,7 @@ def load_tsp(name_or_path: str | PathLike[str], **reading: Unpack[ReadingOptions
         raise _no_file(path, text)
     if path.suffix:
         raise ValueError(f"there is no file {text!r} in {Path.cwd()}, and no instance of that name")
-    folder = _user_folder()
+    folder = user_folder()
     own = _names_in(folder) if folder and folder.is_dir() else []
     downloads = [known for known, entry in _registry().items() if "sha256" in entry]
     hint = checks.did_you_mean(name, [*own, *available_instances(), *downloads]) or "."
@@ -144,7 +144,7 @@ def random_map(n: int, seed: int = 1) -> TSP:
 
 def available_instances() -> list[str]:
     """Return the names of the instances that are shipped with the package, sorted."""
-    return sorted(_names_in(_data()))
+    return sorted(_names_in(data_folder()))
 
 
 def _load(path: Path, reading: Reading) -> TSP:
@@ -187,7 +187,7 @@ def _best_known(path: Path, file: ParsedInstance) -> float | None:
     elif file.fixed_edges is not None:
         other = "some of its edges are fixed"
     else:
-        return float(_table("best_known.json")[name])
+        return float(shipped_table("best_known.json")[name])
     warnings.warn(
         f"{path} is named {name} but is not TSPLIB's {name}: {other}. "
         "Its best known length is not used; a run has no gap and no target",
@@ -213,7 +213,7 @@ def _download(name: str) -> Path:
     content = file.read_bytes() if file.is_file() else b""
     try:
         if hashlib.sha256(content).hexdigest() != wanted:
-            with urlopen(_MIRROR + file.name, timeout=_TIMEOUT_S) as answer:
+            with urlopen(_MIRROR + file.name, timeout=TIMEOUT_S) as answer:
                 content = answer.read()
             if hashlib.sha256(content).hexdigest() != wanted:
                 raise OSError("it is not TSPLIB's own file: its SHA-256 differs")
@@ -228,7 +228,8 @@ def _download(name: str) -> Path:
     return file
 
 
-def _user_folder() -> Path | None:
+def user_folder() -> Path | None:
+    """Return the folder that PYMOO_GPUACO_DATA names, or None."""
     value = os.environ.get(DATA_VARIABLE)
     # not Path.expanduser, which raises for an unknown ~user
     return Path(os.path.expanduser(value)) if value else None
@@ -236,8 +237,8 @@ def _user_folder() -> Path | None:
 
 def _file_of(name: str) -> Traversable | None:
     """Return the file of an instance that is shipped or in the user's folder, or None."""
-    folder = _user_folder()
-    places = [_data(), *([folder] if folder else [])]
+    folder = user_folder()
+    places = [data_folder(), *([folder] if folder else [])]
     files = [place / (name + suffix) for place in places for suffix in SUFFIXES]
     return next((file for file in files if file.is_file()), None)
 
@@ -246,16 +247,18 @@ def _names_in(folder: Traversable) -> list[str]:
     return [stem(entry.name) for entry in folder.iterdir() if entry.name.endswith(SUFFIXES)]
 
 
-def _data() -> Traversable:
+def data_folder() -> Traversable:
+    """Return the folder of the shipped data."""
     return resources.files("pymoo_gpuaco.problems.data")
 
 
 @cache
-def _table(file: str) -> dict[str, Any]:
-    table: dict[str, Any] = json.loads((_data() / file).read_text(encoding="utf-8"))
+def shipped_table(file: str) -> dict[str, Any]:
+    """Return a JSON file of the shipped data."""
+    table: dict[str, Any] = json.loads((data_folder() / file).read_text(encoding="utf-8"))
     return table
 
 
 def _registry() -> dict[str, Any]:
     """Return by name: dimension, edge_weight_type, numbers (their checksum) and, for downloads, sha256."""
-    return _table("registry.json")
+    return shipped_table("registry.json")

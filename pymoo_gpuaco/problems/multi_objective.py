@@ -12,6 +12,7 @@ from pymoo.indicators.hv import HV
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.pymoo_problems import check_size, distances_of
+from pymoo_gpuaco.problems.qap import QAP
 from pymoo_gpuaco.problems.reading import tsp_of
 from pymoo_gpuaco.problems.tsp import TSP, CitiesProblem
 
@@ -212,7 +213,11 @@ def as_multi_objective(problem: Any) -> MultiObjectiveTSP:
         f"expected a MultiObjectiveTSP, or a Problem with 2 to {MOST_OBJECTIVES} objectives, no constraints, "
         "vtype=int and the distance matrices of all objectives as attribute D, (k, n, n)"
     )
-    if isinstance(problem, Problem) and not 2 <= problem.n_obj <= MOST_OBJECTIVES:
+    if (
+        isinstance(problem, Problem)
+        and not isinstance(problem, QAP)
+        and not 2 <= problem.n_obj <= MOST_OBJECTIVES
+    ):
         instead = ". For one objective take GPUMMAS" if problem.n_obj == 1 else ""
         raise ValueError(
             f"{what} has {problem.n_obj} objective{'s' * (problem.n_obj != 1)}; {needs}{instead}"

@@ -11,6 +11,7 @@ from pymoo.core.problem import Problem
 
 from pymoo_gpuaco.problems.instance import Instance, of_matrix
 from pymoo_gpuaco.problems.matrix import half_of, prepare_matrix
+from pymoo_gpuaco.problems.qap import QAP
 from pymoo_gpuaco.problems.tsp import TSP
 
 _N_TOURS = 3  # random tours to compare; one nearly always suffices
@@ -70,6 +71,8 @@ def distances_of(problem: Any, needs: str) -> Any:
     constraints.
     """
     what = type(problem).__name__
+    if isinstance(problem, QAP):
+        raise TypeError(f"{what} is quadratic assignment, which has no tours: use GPUMMASQAP()")
     if not isinstance(problem, Problem):
         hint = ". load_tsp reads a name or a file" if isinstance(problem, str) else ""
         hint = ". TSP(coords) or TSP(matrix=D) makes one" if isinstance(problem, (np.ndarray, list)) else hint
@@ -85,8 +88,8 @@ def distances_of(problem: Any, needs: str) -> Any:
         raise TypeError(f"{what} has variables of vtype {name}, not int; {needs}")
     if getattr(problem, "D", None) is None:
         raise TypeError(
-            f"{what} has no distances D; {needs}. Without distances (flow shop, quadratic "
-            "assignment, linear ordering) take pymoo's GA with its operators for permutations and InsertionMutation or "
+            f"{what} has no distances D; {needs}. Without distances (flow shop, "
+            "linear ordering) take pymoo's GA with its operators for permutations and InsertionMutation or "
             "SwapMutation of pymoo_gpuaco.operators"
         )
     return problem.D

@@ -18,6 +18,8 @@ STREAM_RESTART = 2
 STREAM_ASSEMBLY = 3
 STREAM_EVOLUTION = 4
 STREAM_PRECEDENCE = 5
+STREAM_COIN = 7
+STREAM_TABU = 12
 
 # 2**64 / golden ratio, odd: keys of neighbouring numbers differ in high and low bits
 _STEP = 0x9E3779B97F4A7C15

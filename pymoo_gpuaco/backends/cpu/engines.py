@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pymoo_gpuaco.assignment.model import AssignmentModel
+from pymoo_gpuaco.assignment.parameters import AssignmentParameters
+from pymoo_gpuaco.assignment.search import AssignmentSearch
+from pymoo_gpuaco.backends.cpu.assignment import CpuAssignment
 from pymoo_gpuaco.backends.cpu.climbers import CpuClimbers
 from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.backends.cpu.faco import CpuFaco
@@ -62,3 +66,10 @@ def make_improver(instance: ListedInstance, search: LocalSearch, device: int, ca
 def make_front(instance: FrontInstance, parameters: FrontParameters, device: int) -> FrontSearch:
     """Create the engine of a multi-objective search."""
     return FrontSearch(CpuFronts(instance), parameters)
+
+
+def make_assignment(
+    model: AssignmentModel, parameters: AssignmentParameters, device: int
+) -> AssignmentSearch:
+    """Create the engine of quadratic assignment."""
+    return AssignmentSearch(CpuAssignment(model, parameters))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pymoo_gpuaco.assignment.model import AssignmentModel
+from pymoo_gpuaco.assignment.parameters import AssignmentParameters
+from pymoo_gpuaco.assignment.search import AssignmentSearch
+from pymoo_gpuaco.backends.cuda.assignment import CudaAssignment
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import context, sources
@@ -71,3 +75,10 @@ def make_precedence(instance: ListedInstance, parameters: MemeticParameters, dev
 def make_front(instance: FrontInstance, parameters: FrontParameters, device: int) -> FrontSearch:
     """Create the engine of a multi-objective search."""
     return FrontSearch(CudaFronts(instance, device), parameters)
+
+
+def make_assignment(
+    model: AssignmentModel, parameters: AssignmentParameters, device: int
+) -> AssignmentSearch:
+    """Create the engine of quadratic assignment."""
+    return AssignmentSearch(CudaAssignment(model, parameters, device))

@@ -1,0 +1,1 @@
+"""Quadratic assignment on any device: parameters, matrices, exact solutions and bounds, the colonies."""
