@@ -77,7 +77,6 @@ NO_TOURS = {
     "a result": (Result(), "must be cities in order, got Result: give its .X"),
 }
 TAKE_TOURS = {
-    "plot_tour": lambda tour, _: plot_tour(SQUARE, tour),
     "write_route": lambda tour, folder: write_route(folder / "route.csv", SQUARE, tour),
     "write_tour": lambda tour, folder: write_tour(folder / "best.tour", tour),
     "tour_length": lambda tour, _: SQUARE.tour_length(tour),

@@ -67,7 +67,10 @@ def test_a_tour_becomes_geojson_json_or_tsplibs(capsys, tmp_path):
     assert read_tour(tmp_path / "best.tour").tolist() == [0, 2, 1, 3]
     status, said, error = run(capsys, "line.csv", "--tour", "best.geojson")
     assert (status, said) == (2, "")
-    assert "--tour best.geojson: GeoJSON needs latitudes and longitudes, and line has Euclidean" in error
+    assert (
+        "--tour best.geojson: GeoJSON needs latitudes and longitudes, and line has positions in a plane"
+        in error
+    )
 
 
 @pytest.mark.parametrize(

@@ -435,7 +435,9 @@ QUESTIONS = {
     "an entity in XML": question(
         '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "c">]><gpx></gpx>', "entities"
     ),
-    "another kind of XML": question("<html><body>1,2</body></html>", "neither GPX nor KML: 'html'"),
+    "another kind of XML": question(
+        "<html><body>1,2</body></html>", "neither GPX, KML nor OpenStreetMap: 'html'"
+    ),
     "an archive": question(b"PK\x03\x04 nothing", "ZIP archive: unpack it"),
 }
 

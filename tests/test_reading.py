@@ -113,7 +113,8 @@ FEATURES = [json.dumps(feature([lon, lat], properties={"name": f"n{lat}"})) for 
     ids=["GPX", "GPX route", "KML", "Features in lines", "GeoJSONSeq"],
 )
 def test_points_of_the_globe(text):
-    problem = read_cities(io.StringIO(text))
+    points = {"points": True} if "<rte>" in text else {}
+    problem = read_cities(io.StringIO(text), **points)
     assert problem.positions.tolist() == [[0, 1], [2, 3], [4, 6]]
     assert (problem.metric.name, problem.names.tolist()) == ("HAVERSINE", ["n0", "n2", "n4"])
 

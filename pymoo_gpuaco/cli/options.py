@@ -162,6 +162,8 @@ DATA = (
     Option("--decimal", "decimal mark, . or ,", "SIGN"),
     Option("--thousands", "thousands separator", "SIGN", sign),
     Option("--weight", "name of the matrix in a JSON file, as in durations", "NAME"),
+    Option("--skip-blank", "leave out rows without coordinates", type=bool),
+    Option("--points", "read the points of a GPX track or route, in any order", type=bool),
     Option("--open", "find a path with free ends, not a round trip", None, bool, False, single=_ROUND),
     Option(
         "--start",

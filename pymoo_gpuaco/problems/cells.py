@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -23,10 +24,32 @@ _TIME = re.compile(r"\d{1,3}:[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?")
 # several numbers in one cell: another separator was meant
 _LIST = re.compile(r"[+-]?[\d.]+(?:\s*[,;|:\s]\s*[+-]?[\d.]+)+")
 _WORDS = {".": "point", ",": "comma", " ": "blank", "'": "apostrophe"}
-_AXES = {axis: axis for axis in "xyz"} | {
-    f"{axis}{word}": axis for axis in "xyz" for word in ("coord", "_coord")
-}
-_AXES |= dict.fromkeys(("lat", "latitude"), "lat") | dict.fromkeys(("lon", "lng", "long", "longitude"), "lon")
+# titles of axes without accents, in English, German, French, Spanish, Italian, Dutch, Portuguese and Polish
+_LAT = "lat|latitude|latitud|latitudine|breitengrad|geogr[a-z]*_breite|breedtegraad|szerokosc(_geograficzna)?"
+_LON = (
+    "lon|lng|long|longitude|longitud|longitudine|lae?ngengrad|geogr[a-z]*_lae?nge|lengtegraad|"
+    "dlugosc(_geograficzna)?"
+)
+_AXES = (
+    ("lat", re.compile(_LAT), re.compile(rf".*_({_LAT})|.*latitude")),
+    ("lon", re.compile(_LON), re.compile(rf".*_({_LON})|.*longitude")),
+    *(
+        (
+            axis,
+            re.compile(f"{axis}(_?coord)?"),
+            re.compile(f"{other}|(coord|pos|point|mid|cent(er|re))_?{axis}"),
+        )
+        for axis, other in (("x", "easting|rechtswert"), ("y", "northing|hochwert"), ("z", "z"))
+    ),
+)
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")  # as in decimalLatitude
+# degrees, minutes and seconds; minutes and seconds may be missing
+_DEGREES = re.compile(
+    r"(?P<first>[NSEW])?\s*(?P<sign>[+\-\u2212])?(?P<d>\d{1,3}(?:[.,]\d+)?)\s*(?P<mark>[°º]|\s)?"
+    r"\s*(?:(?P<m>\d{1,2}(?:[.,]\d+)?)\s*(?:['′’]|\s|$|(?=[NSEW])))?"
+    r"\s*(?:(?P<s>\d{1,2}(?:[.,]\d+)?)\s*(?:\"|″|”|''|′′)?)?\s*(?P<last>[NSEW])?",
+    re.IGNORECASE,
+)
 _UNIT = re.compile(r"\s*[(\[].*[)\]]$")
 _NOT_ZERO = re.compile(r"[^eE]*[1-9]")
 
@@ -163,6 +186,28 @@ def decide_marks(
             )
     known = known or "."
     return Marks(known, "".join(sorted({*groups, *either} - {known})))
+
+
+def degrees_of(cell: Any) -> tuple[float, str] | None:
+    """Return decimal degrees and the axis, "lat", "lon" or "", of a text such as 48°08'14"N or 48 08 14 N, or None.
+
+    The text must have a degree sign, or a hemisphere and more than one whole number: S1 is a name.
+    """
+    found = _DEGREES.fullmatch(cell.strip()) if isinstance(cell, str) else None
+    if found is None or (found["first"] and found["last"]):
+        return None
+    hemisphere, is_signed = (found["first"] or found["last"] or "").upper(), found["sign"] is not None
+    if is_signed and hemisphere:
+        return None
+    parts = [part for part in (found["d"], found["m"], found["s"]) if part is not None]
+    if found["mark"] not in ("°", "º") and not (hemisphere and (len(parts) > 1 or not parts[0].isdigit())):
+        return None
+    numbers = [float(part.replace(",", ".")) for part in parts]
+    if any(not value.is_integer() for value in numbers[:-1]) or any(value >= 60.0 for value in numbers[1:]):
+        return None
+    value = sum(number / 60.0**k for k, number in enumerate(numbers))
+    sign = -1.0 if hemisphere in ("S", "W") or found["sign"] in ("-", "\u2212") else 1.0
+    return sign * value, {"N": "lat", "S": "lat", "E": "lon", "W": "lon"}.get(hemisphere, "")
 
 
 def as_shown(cell: Any) -> str:
@@ -348,13 +393,26 @@ def _without(labels: Sequence[str], others: Sequence[str]) -> str:
 
 
 def plain_title(title: Any) -> str:
-    """Return a title in lower case without its unit."""
-    return re.sub(r"[\s.-]+", "_", _UNIT.sub("", str(title).strip().lower())).strip("_")
+    """Return a title in lower case without its unit and without accents."""
+    plain = re.sub(r"[\s.-]+", "_", _UNIT.sub("", str(title).strip().lower())).strip("_").replace("ł", "l")
+    return "".join(sign for sign in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(sign))
 
 
 def axis_of(title: Any) -> str | None:
     """Return the axis that a title names, or None."""
-    return _AXES.get(plain_title(title))
+    return next(iter(columns_of_axes([title])), None)
+
+
+def columns_of_axes(titles: Iterable[Any]) -> dict[str, list[int]]:
+    """Return the columns of each axis: those with its plain title, else those with a longer one such as stop_lat."""
+    found: dict[str, list[int]] = {}
+    plain = [plain_title(_CAMEL.sub("_", str(title))) for title in titles]
+    for axis, *forms in _AXES:
+        ways = ([c for c, title in enumerate(plain) if form.fullmatch(title)] for form in forms)
+        columns = next(filter(None, ways), None)
+        if columns:
+            found[axis] = columns
+    return found
 
 
 def names_axes(titles: Iterable[Any]) -> bool:

@@ -15,6 +15,7 @@ from pymoo_gpuaco.problems.cells import (
     as_shown,
     axis_of,
     columns_by_rows,
+    columns_of_axes,
     counts_from,
     decide_marks,
     ids_of,
@@ -40,8 +41,11 @@ from pymoo_gpuaco.problems.table import (
     refuse_triangle,
 )
 
-NAMES = ("name", "label", "title", "city", "address", "place", "station")
-"""Titles of a column of names, in order of preference."""
+NAMES = (
+    "name", "label", "title", "city", "address", "place", "station",
+    "nom", "nombre", "nome", "naam", "nazwa", "ort", "stadt", "ville", "ciudad", "citta", "cidade", "miasto",
+)  # fmt: skip
+"""Titles of a column of names, in order of preference; also with a word before, as in stop_name."""
 _IDS = ("id", "code", "nr", "no", "num", "number", "node", "stop", "fid", "index", "key", "#")
 _ID = re.compile(
     r"(?:^|[^a-z])id$|[a-z](?:ID|Id)$|^(?:city|node|stop|point|place|site|store|customer|location|object|uu|[ogptuv])id$"
@@ -51,6 +55,22 @@ _ROUTE = {"stop", "city", "name", "to_next"}  # titles of the files of `write_ro
 _EXPECTED_TITLES = (
     "expected columns x and y, or lat and lon, or a matrix with as many columns of numbers as rows; columns= "
     "(--columns id,x,y) sets titles"
+)
+_IN_DEGREES = "; degrees may be 48.1372, 48°08'14\"N or 48 08 14 N, with minutes and seconds below 60"
+# titles of tables with one row a pair, without an ending such as _id
+_PAIRS = (("from", "to"), ("origin", "destination"), ("source", "target"), ("start", "end"))
+_PAIR_OF = re.compile("_(id|name|city|stop|node|stop_id)$")
+_DISTANCES = (
+    "distance",
+    "dist",
+    "duration",
+    "time",
+    "travel_time",
+    "cost",
+    "weight",
+    "length",
+    "km",
+    "minutes",
 )
 _THREE_BY_THREE = (
     "3 x 3 numbers are three cities in space or a matrix: matrix=True (--matrix on the command line) says that they "
@@ -84,6 +104,9 @@ def cities_of(table: Table, reading: Reading) -> ParsedInstance:
         if len(reading.columns) != width:
             raise ValueError(f"columns must be {width} titles, one a column, got {len(reading.columns)}")
         table = replace(table, titles=list(reading.columns))
+    table = table.in_degrees()
+    if reading.matrix is not False and (pairs := _columns_of_pairs(table)) is not None:
+        return _of_pairs(table, pairs, reading)
     square = _square(table)
     if reading.matrix or (
         reading.matrix is None
@@ -101,6 +124,60 @@ def cities_of(table: Table, reading: Reading) -> ParsedInstance:
     return cities
 
 
+def _columns_of_pairs(table: Table) -> tuple[int, int, int] | None:
+    """Return the columns from, to and distance of a table with one row a pair, or None for another table."""
+    plain = [_PAIR_OF.sub("", plain_title(title)) for title in table.titles or ()]
+    ends = next((pair for pair in _PAIRS if set(pair) <= set(plain)), None)
+    if ends is None or names_axes(table.titles or ()):
+        return None
+    first, second = map(plain.index, ends)
+    others = [c for c, column in enumerate(table.columns) if c not in (first, second) and is_numeric(column)]
+    others = [c for c in others if plain[c] in _DISTANCES] or others
+    if len(others) != 1:
+        found = " and ".join(repr(str(table.titles[c])) for c in others) if table.titles else ""
+        raise ValueError(
+            f"a table of pairs needs one column of distances, got {found or 'none'}: columns= "
+            "(--columns from,to,-,distance) decides"
+        )
+    return first, second, others[0]
+
+
+def _of_pairs(table: Table, columns: tuple[int, int, int], reading: Reading) -> ParsedInstance:
+    """Return the matrix of a table with one row a pair; raise ValueError naming a pair that is missing or twice."""
+    first, second, third = (table.columns[c] for c in columns)
+    number: dict[str, int] = {}
+    for label in (*first, *second):
+        number.setdefault(str(label).strip(), len(number))
+    labels = {str(label).strip(): label for label in (*second[::-1], *first[::-1])}
+    names, n = [labels[text] for text in number], len(number)
+    marks = decide_marks(table.columns, columns[2:], columns[2:], reading.decimal, reading.thousands)
+    full = np.full((n, n), np.nan)
+    np.fill_diagonal(full, 0.0)
+    for row, (start, end, cell) in enumerate(zip(first, second, third, strict=True)):
+        i, j = number[str(start).strip()], number[str(end).strip()]
+        value = np.inf if is_gap(cell) else number_of(without_marks(cell, marks))
+        if value is None:
+            raise ValueError(f"{table.place(row)}: expected a distance, got {as_shown(cell)}")
+        if i != j and full[i, j] != value and not np.isnan(full[i, j]):
+            raise ValueError(
+                f"{table.place(row)}: a second distance from {start!r} to {end!r}, {cell} after {full[i, j]:g}"
+            )
+        full[i, j] = value if i != j else 0.0
+    gaps = np.isnan(full)
+    once = not (~gaps & ~gaps.T & ~np.eye(n, dtype=bool)).any()
+    if reading.symmetric or (reading.symmetric is None and once):
+        full = np.where(gaps, full.T, full)
+    for i, j in np.argwhere(np.isnan(full))[:1].tolist():
+        missing = int(np.isnan(full).sum())
+        raise ValueError(
+            f"there is no distance from {names[i]!r} to {names[j]!r}, one of {missing} that are missing: inf forbids "
+            "an edge, symmetric=True (--symmetric yes) takes the way back"
+        )
+    ids = ids_of(names) if all(number_of(name) is not None for name in names) else None
+    words = "from, to, distance" + ", each pair once for both directions" * bool(gaps.any())
+    return ParsedInstance(names, None, full, None, ids, f"{words}; {n} cities")
+
+
 def _coordinates(table: Table, reading: Reading) -> ParsedInstance:
     columns = table.columns
     numeric = [c for c, column in enumerate(columns) if all(map(is_number, column))]
@@ -110,6 +187,9 @@ def _coordinates(table: Table, reading: Reading) -> ParsedInstance:
             for cell in filter(is_time, cells):
                 raise ValueError(f"{table.place(row)}: expected a number, got {as_shown(cell)}")
     where, globe = _axes(table, numeric, reading.metric)
+    blank = [row for row, cells in enumerate(table.rows) if any(is_blank(cells[c]) for c in where)]
+    if blank and reading.skip_blank:
+        return _coordinates(table.without(blank), reading)
     cities_ids, cities_names, labels = _labels(table, where, numeric)
     marks = decide_marks(columns, set(numeric) - set(labels), where, reading.decimal, reading.thousands)
     coords = np.empty((len(table.rows), len(where)))
@@ -118,7 +198,10 @@ def _coordinates(table: Table, reading: Reading) -> ParsedInstance:
             value = number_of(without_marks(cells[c], marks))
             if value is None:
                 shown = as_shown(cells[c]) if is_time(cells[c]) else f"{', '.join(map(str, cells))[:60]!r}"
-                raise ValueError(f"{table.place(row)}: expected {len(where)} finite numbers, got {shown}")
+                hint = _of_blanks(table, blank) if row in blank else _IN_DEGREES * globe
+                raise ValueError(
+                    f"{table.place(row)}: expected {len(where)} finite numbers, got {shown}{hint}"
+                )
             coords[row, axis] = value
     roles = {**labels, **{c: ("lat", "lon")[axis] if globe else "xyz"[axis] for axis, c in enumerate(where)}}
     notes = [*table.notes, *([] if reading.metric or globe else _doubts(table, coords))]
@@ -141,6 +224,14 @@ def _coordinates(table: Table, reading: Reading) -> ParsedInstance:
     )
 
 
+def _of_blanks(table: Table, rows: Sequence[int]) -> str:
+    """Return the end of a message about rows without coordinates."""
+    places = ", ".join(table.place(row) for row in rows[:3]) + (", .." if len(rows) > 3 else "")
+    return (
+        f"; rows without coordinates: {len(rows)} ({places}); skip_blank=True (--skip-blank) leaves them out"
+    )
+
+
 def _axes(table: Table, numeric: list[int], metric: str | None) -> tuple[list[int], bool]:
     """Return the columns of coordinates in the metric's order, and whether they are latitude and longitude."""
     row = METRICS.get((metric or "EXACT").upper())
@@ -154,9 +245,7 @@ def _axes(table: Table, numeric: list[int], metric: str | None) -> tuple[list[in
             f"{len(numeric)} columns of numbers and no line of titles: expected {dimension}, titles x and y or lat and "
             "lon (columns=, --columns id,x,y), or as many columns as rows"
         )
-    at: dict[str, list[int]] = {}
-    for c, title in enumerate(table.titles):
-        at.setdefault(axis_of(title) or "", []).append(c)
+    at = columns_of_axes(table.titles)
     globe, plane = {"lat", "lon"} <= set(at), {"x", "y"} <= set(at)
     on_globe = metric is None or on_the_globe(metric)
     if globe and plane and metric is None:
@@ -200,6 +289,7 @@ def _labels(
     untitled = [c for c in free if table.titles and plain[c] in ("", "unnamed:_0")]
     id_column = next(iter([*titled, *untitled]), None)
     named = [c for title in NAMES for c in free if plain[c] == title and c != id_column]
+    named += [c for c in free if plain[c].endswith("_name") and c != id_column]
     is_said = bool(named or titled)
     if not is_said:
         named = [c for c in free if c not in numbers and c != id_column][:1]
@@ -358,6 +448,7 @@ def _in_words(table: Table, roles: dict[int, str], marks: Marks, words: str = ""
     filled = [bool(roles) and not all(map(is_blank, column)) for column in table.columns]
     ignored = [str(title) for c, title in enumerate(titles) if title and filled[c] and c not in roles]
     parts = [words or ", ".join(described), f"{len(table.rows)} cities"]
+    parts += [f"left out: {table.left_out}"] * bool(table.left_out)
     parts += [f"lines left out that begin with #: {table.comments}"] * bool(table.comments)
     parts += [f"columns ignored: {', '.join(ignored)[:60]}"] * bool(ignored)
     parts += [f"separated by {SEPARATORS.get(table.separator, repr(table.separator))}"] * bool(

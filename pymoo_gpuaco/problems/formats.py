@@ -1,4 +1,4 @@
-"""Formats other than text tables: GeoJSON, JSON of routing services, GPX, KML and Excel workbooks.
+"""Formats other than text tables: JSON, XML, Excel workbooks, and arrays of NumPy.
 
 GeoJSON (RFC 7946) and KML write longitude before latitude.
 """
@@ -9,7 +9,7 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -19,7 +19,7 @@ import numpy as np
 
 from pymoo_gpuaco.problems.cells import columns_by_rows, counts_from, ids_of, is_blank, number_of
 from pymoo_gpuaco.problems.columns import NAMES
-from pymoo_gpuaco.problems.matrix import ALL_EXACT, refuse_rounded
+from pymoo_gpuaco.problems.matrix import ALL_EXACT, is_matrix, refuse_rounded
 from pymoo_gpuaco.problems.metrics import on_the_globe
 from pymoo_gpuaco.problems.table import (
     OF_CELLS,
@@ -37,6 +37,7 @@ _PLACES = (("origin_addresses", "sources"), ("destination_addresses", "destinati
 _IN_DEGREES = re.compile(r"CRS(84|83|27)$|EPSG:.*?(4\d{3}|6318|6668|7844)$", re.IGNORECASE)
 # maximum cells of a sheet, besides those that the size of the file allows
 _SPARE_CELLS, _BYTES_A_CELL = 1 << 20, 8
+_FEATURES = ("Feature", "FeatureCollection", "GeometryCollection", "Point", "MultiPoint")
 _MATRICES = ("durations", "distances", "times", "costs", "matrix", "weights")  # of OSRM, ORS, Valhalla, VROOM
 
 
@@ -44,8 +45,8 @@ def parse_json(text: str, reading: Reading) -> ParsedInstance | Table:
     """Return the table or the matrix of a JSON text.
 
     Points of GeoJSON may be alone, in Features or collections, or one Feature per line. A list of lists is a matrix, in
-    which null forbids an edge, or coordinates. A list of objects is a table. If the answer of a routing service has
-    several matrices, ``reading.weight`` names one. Raises ValueError for other contents.
+    which null forbids an edge, or coordinates. A list of objects, or an object per line, is a table. If the answer of a
+    routing service has several matrices, ``reading.weight`` names one. Raises ValueError for other contents.
     """
     try:
         content = json.loads(text.lstrip("\x1e"), parse_float=_exact)
@@ -57,7 +58,11 @@ def parse_json(text: str, reading: Reading) -> ParsedInstance | Table:
             features = [json.loads(line, parse_float=_exact) for line in lines if line]
         except ValueError:
             raise ValueError(f"it is not JSON ({error})") from error
-        content = {"type": "FeatureCollection", "features": features}
+        of_points = all(isinstance(one, dict) and one.get("type") in _FEATURES for one in features)
+        content = {"type": "FeatureCollection", "features": features} if of_points else features
+    if isinstance(content, dict) and isinstance(content.get("elements"), list):
+        reading.allow("Overpass JSON", "metric")
+        return _overpass(content["elements"])
     if isinstance(content, dict) and "type" in content:
         reading.allow("GeoJSON", "metric")
         return _geojson(content, reading)
@@ -71,10 +76,29 @@ def parse_json(text: str, reading: Reading) -> ParsedInstance | Table:
             reading.allow("a table in JSON", *OF_CELLS)
             if kind is list:
                 return Table(None, rows)
-            titles = list(dict.fromkeys(key for row in rows for key in row))
-            return Table(titles, [[row.get(title) for title in titles] for row in rows])
+            return table_of_objects(rows)
     reading.allow("a matrix in JSON", "matrix", "symmetric", "weight")
     return _routing(content, reading.weight)
+
+
+def table_of_objects(rows: Sequence[Mapping[Any, Any]]) -> Table:
+    """Return the table of objects with the titles as keys."""
+    titles = list(dict.fromkeys(key for row in rows for key in row))
+    return Table(titles, [[row.get(title) for title in titles] for row in rows])
+
+
+def _overpass(elements: list[Any]) -> Table:
+    """Return the nodes in an answer of Overpass, and the centres of its ways and relations."""
+    places: list[list[Any]] = []
+    others: list[str] = []
+    for element in elements:
+        known = element if isinstance(element, dict) else {}
+        tags, at = known.get("tags") or {}, known.get("center") or known
+        if at.get("lat") is None or at.get("lon") is None:
+            others.append(str(known.get("type")))
+        else:
+            places.append([known.get("id"), tags.get("name"), at["lat"], at["lon"]])
+    return _points("Overpass JSON", places, others)
 
 
 def _exact(text: str) -> float | Decimal:
@@ -281,11 +305,12 @@ def _matrix(rows: list[Any], what: str) -> ParsedInstance:
 
 
 def parse_xml(text: str, reading: Reading) -> Table:
-    """Return the waypoints of GPX, its route points if it has no waypoints, or the points of KML.
+    """Return the waypoints of GPX, the points of KML, or the nodes of OpenStreetMap, with tags if some have any.
 
-    Raises ValueError for other XML, and for entity declarations, which can expand without limit.
+    With ``reading.points`` points of tracks and routes of GPX are read, too, if it has no waypoints. Raises ValueError
+    for other XML, and for entity declarations, which can expand without limit.
     """
-    reading.allow("XML", "metric")
+    reading.allow("XML", "metric", "points")
     if re.search(r"<!\s*(DOCTYPE|ENTITY)", text, re.IGNORECASE):
         raise ValueError("XML with a DOCTYPE or entities is not read")
     try:
@@ -295,8 +320,17 @@ def parse_xml(text: str, reading: Reading) -> Table:
     kind = _tag(root)
     tags = {_tag(element) for element in root.iter()}
     if kind == "gpx":
-        wanted = next((tag for tag in ("wpt", "rtept") if tag in tags), "")
-        others = sorted(tags & ({"trk", "rte"} if wanted == "wpt" else {"trk"}))
+        wanted = next((tag for tag in ("wpt", "rtept", "trkpt") if tag in tags), "")
+        others = sorted(tags & {"wpt": {"trk", "rte"}, "rtept": {"trk"}}.get(wanted, set()))
+        if wanted in ("rtept", "trkpt") and not reading.points:
+            count, what = (
+                sum(_tag(e) == wanted for e in root.iter()),
+                "route" if wanted == "rtept" else "track",
+            )
+            raise ValueError(
+                f"this GPX has no waypoints but a {what}, {count} points in order: points=True (--points) reads them "
+                "as cities in any order"
+            )
         places = [
             _place(element.get("lat"), element.get("lon"), element)
             for element in root.iter()
@@ -311,8 +345,18 @@ def parse_xml(text: str, reading: Reading) -> Table:
                 tuples = re.sub(r"\s*,\s*", ",", _child(point, "coordinates") or "").split() or [""]
                 for lon, lat, *_ in ([*numbers.split(","), None, None] for numbers in tuples):
                     places.append(_place(lat, lon, mark))
+    elif kind == "osm":
+        nodes = [element for element in root.iter() if _tag(element) == "node"]
+        nodes = [node for node in nodes if len(node)] or nodes  # others are bends of ways
+        others = sorted(tags & {"way", "relation"})
+        places = []
+        for node in nodes:
+            names = {tag.get("k"): tag.get("v") for tag in node}
+            places.append(
+                [node.get("id"), names.get("name"), *_place(node.get("lat"), node.get("lon"), node)[2:]]
+            )
     else:
-        raise ValueError(f"it is XML, but neither GPX nor KML: {kind[:40]!r}")
+        raise ValueError(f"it is XML, but neither GPX, KML nor OpenStreetMap: {kind[:40]!r}")
     return _points(kind.upper(), places, others)
 
 
@@ -393,3 +437,17 @@ def _first_sheet(data: bytes, load: Callable[..., Any]) -> tuple[list[int], list
         if rows:
             return numbers, rows, ""
     return [], [], ""
+
+
+def parse_npy(data: bytes, reading: Reading) -> ParsedInstance | Table:
+    """Return the array of a .npy file: with titles a table, else a matrix or coordinates."""
+    try:
+        array = np.load(io.BytesIO(data), allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise ValueError(f"numpy cannot read this array ({error})") from error
+    if array.dtype.names:
+        return Table(list(array.dtype.names), [list(row) for row in array.tolist()])
+    reading.allow("an array", "metric", "matrix", "symmetric")
+    if is_matrix(array, reading.matrix, reading.metric):
+        return ParsedInstance(matrix=array, read_as=f"matrix, row = from; {len(array)} cities")
+    return ParsedInstance(coords=array, metric=reading.metric, read_as=f"coordinates; {len(array)} cities")

@@ -123,6 +123,20 @@ def _check_entries(full: NDArray[np.float64], what: str, forbidden: bool) -> tup
     return integral, equal, largest
 
 
+def is_matrix(array: NDArray[Any], matrix: bool | None, metric: object) -> bool:
+    """Return True if an array is a matrix and not coordinates: n > 3 rows and columns, unless the user says it.
+
+    Raises ValueError for 3 x 3 and 2 x 2 numbers that may be either.
+    """
+    n = len(array) if array.ndim == 2 and array.shape[0] == array.shape[1] else 0
+    if matrix is not None or metric is not None or not n:
+        return bool(matrix)
+    if n == 3 or (n == 2 and array[0, 0] == array[1, 1]):
+        what, of = ("3 x 3", "three cities in space") if n == 3 else ("2 x 2", "two cities")
+        raise ValueError(f"{what} numbers are {of} or a matrix: write TSP(coords) or TSP(matrix=..)")
+    return n > 2
+
+
 def levels_of(matrix: NDArray[np.float64]) -> list[tuple[float, float]]:
     """Group the finite entries above 0 by magnitude; return the smallest and largest of each group, ascending.
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
+from pymoo_gpuaco.problems.cells import axis_of
 from pymoo_gpuaco.runtime.compiled import (
     Float64_1d,
     Float64_2d,
@@ -127,6 +128,11 @@ def name_of(metric: str | Metric, shape: tuple[int, ...]) -> str:
     known = ", ".join(METRICS)
     if metric is Metric.EXPLICIT:
         raise ValueError(f"metric EXPLICIT has no coordinates; use matrix=, or one of {known}")
+    if callable(metric):
+        raise TypeError(
+            "metric must be a str or Metric, got a function: write matrix=cdist(coords, coords, metric), with "
+            "scipy.spatial.distance.cdist"
+        )
     if not isinstance(metric, (str, Metric)):
         raise TypeError(f"metric must be a str or Metric, got {type(metric).__name__}")
     if isinstance(metric, str) and metric.upper() not in METRICS:
@@ -240,7 +246,7 @@ def check_coords(coords: ArrayLike, metric: str | Metric | None) -> tuple[str, N
             "for a distance matrix write matrix=, as in TSP(matrix=D)"
         )
     titles = getattr(coords, "columns", ()) if metric is None else ()  # of a DataFrame
-    if any(str(title).strip().lower() in ("lat", "latitude") for title in titles):
+    if any(axis_of(title) == "lat" for title in titles):
         raise ValueError(
             "coords must be places in a plane, got columns of latitude and longitude: read_cities(table) measures "
             'kilometres over the globe; metric="EXACT" says that a plane is meant'

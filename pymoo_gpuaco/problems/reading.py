@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,8 @@ import numpy as np
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.cells import counts_from, frame_parts, is_frame, matching, number_of
 from pymoo_gpuaco.problems.columns import cities_of
-from pymoo_gpuaco.problems.formats import parse_json, parse_sheet, parse_xml
-from pymoo_gpuaco.problems.matrix import refuse_rounded
+from pymoo_gpuaco.problems.formats import parse_json, parse_npy, parse_sheet, parse_xml, table_of_objects
+from pymoo_gpuaco.problems.matrix import is_matrix, refuse_rounded
 from pymoo_gpuaco.problems.table import (
     OF_CELLS,
     ParsedInstance,
@@ -25,6 +26,7 @@ from pymoo_gpuaco.problems.table import (
     decoded,
     naming,
     parse_table,
+    table_of,
     unpacked,
 )
 from pymoo_gpuaco.problems.tsp import TSP
@@ -33,7 +35,10 @@ from pymoo_gpuaco.problems.tsplib import SUFFIXES, parse_tsp
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-_TSPLIB = re.compile(r"\s*(NAME|TYPE|COMMENT|DIMENSION|EDGE_WEIGHT_TYPE)\s*:", re.IGNORECASE)
+_TSPLIB = re.compile(
+    r"\s*(NAME|TYPE|COMMENT|DIMENSION|EDGE_WEIGHT_TYPE)(\s*:|\s(?=(?s:.*)^[A-Z_]+_SECTION\s*$))",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 def read_cities(source: Any, *, name: str | None = None, **reading: Unpack[ReadingOptions]) -> TSP:
@@ -42,18 +47,22 @@ def read_cities(source: Any, *, name: str | None = None, **reading: Unpack[Readi
     Sources are
 
     * the path of a file or a pipe, or an open file (text or bytes), also packed by gzip: TSPLIB's formats, a table
-      (CSV), GeoJSON (also a Feature a line), JSON of routing services, GPX, KML, or an Excel workbook (openpyxl);
+      (CSV), GeoJSON, JSON of routing services or Overpass, lists in JSON, also an object a line, GPX, KML,
+      OpenStreetMap, an Excel workbook (openpyxl), .npy, or .parquet (pandas and pyarrow);
     * a DataFrame of pandas or polars, a GeoDataFrame of points, or an array of xarray with labels;
+    * a list of dicts, or of rows such as (name, x, y); a dict of distances {(from, to): distance}, or a Series with
+      such an index;
     * a graph of networkx: no tour may use an edge that it lacks; edges without a weight weigh 1;
     * a problem of tsplib95.
 
-    A table has columns `x`, `y` (and `z`), or `lat`/`latitude` and `lon`/`lng`/`long`/`longitude` in decimal degrees,
-    and perhaps ids (`id`, `CityId`, `nr`, `stop` .., or a first column without a title) and names (`name`, `city`,
-    `label` .., else the first column that is not numeric); without both, different whole numbers under any title are
-    ids. A table without titles has two columns of coordinates, and
-    perhaps one of names. A table with equal numbers of rows and numeric columns (more than 3, or with the same labels)
-    is a matrix, row = from. There an empty cell or `inf` is an edge that no tour may use, a blank half is mirrored, and
-    columns follow the order of the row labels.
+    A table has columns `x`, `y` (and `z`), or `lat`/`latitude` and `lon`/`lng`/`long`/`longitude` in degrees (48.1372,
+    48°08'14"N, 48 08 14 N), also with a word before (`stop_lat`) or in another language, and perhaps ids (`id`,
+    `CityId`, `nr`, `stop` .., or a first column without a title) and names (`name`, `city`, `label` .., else the first
+    column that is not numeric); without both, different whole numbers under any title are ids. A table without titles
+    has two columns of coordinates, and perhaps one of names. A table with equal numbers of rows and numeric columns
+    (more than 3, or with the same labels) is a matrix, row = from. There an empty cell or `inf` is an edge that no tour
+    may use, a blank half is mirrored, and columns follow the order of the row labels. Columns `from`, `to` and
+    `distance` are a matrix, too, with a row for each pair, or each pair once for both directions.
 
     Latitude and longitude get great-circle distances in kilometres ("HAVERSINE"), other coordinates Euclidean ones
     ("EXACT"). `read_as` of the problem names the roles of the columns.
@@ -68,6 +77,8 @@ def read_cities(source: Any, *, name: str | None = None, **reading: Unpack[Readi
     separator : the character between columns; default: the first of ; tab | , : and blanks that separates numbers.
     decimal, thousands : "." or ",", the marks of ambiguous numbers.
     weight : the attribute of edges (default "weight"), or the name of a matrix in a JSON file.
+    skip_blank : True leaves out the rows of a table that have no coordinates.
+    points : True reads the points of a GPX track or route, which have an order, as cities.
 
     Raises FileNotFoundError for a missing file, and TypeError for another kind of source. Raises ValueError, naming the
     file and its mistake, or the argument that decides an ambiguous case. Warns if columns x and y look like degrees.
@@ -76,6 +87,9 @@ def read_cities(source: Any, *, name: str | None = None, **reading: Unpack[Readi
     if is_frame(source):
         choices.allow("a DataFrame", *OF_CELLS)
         cities = cities_of(_frame_table(source), choices)
+    elif (table := _python_table(source)) is not None:
+        choices.allow("a list or a dict", *OF_CELLS)
+        cities = cities_of(table, choices)
     elif is_graph(source):
         choices.allow("a graph", "symmetric", "weight")
         cities = _graph_cities(source, choices.weight)
@@ -107,7 +121,8 @@ def read_file(path: Path, reading: Reading, name: str | None = None) -> ParsedIn
 
 def is_source(what: Any) -> bool:
     """Return True if `read_cities` takes an object; paths are not considered."""
-    return is_frame(what) or is_graph(what) or is_tsplib95(what) or hasattr(what, "read")
+    known = is_frame(what) or is_graph(what) or is_tsplib95(what) or hasattr(what, "read")
+    return known or _python_table(what) is not None
 
 
 def tsp_of(
@@ -126,13 +141,7 @@ def tsp_of(
         return what
     if is_source(what):
         return read_cities(what, matrix=matrix, metric=metric, symmetric=symmetric)
-    array = checks.unmasked("coords", what)
-    if matrix is None and metric is None and array.ndim == 2 and array.shape[0] == array.shape[1]:
-        if len(array) == 3 or (len(array) == 2 and array[0, 0] == array[1, 1]):
-            n, of = ("3 x 3", "three cities in space") if len(array) == 3 else ("2 x 2", "two cities")
-            raise ValueError(f"{n} numbers are {of} or a matrix: write TSP(coords) or TSP(matrix=..)")
-        matrix = len(array) > 2
-    if matrix:
+    if is_matrix(checks.unmasked("coords", what), matrix, metric):
         return TSP(matrix=what, symmetric=symmetric)
     return TSP(what, metric, symmetric=symmetric)
 
@@ -143,6 +152,11 @@ def _parsed(source: str, data: bytes, reading: Reading, file_name: str = "") -> 
         data = unpacked(data)
         if data.startswith(b"PK\x03\x04"):
             read: ParsedInstance | Table = parse_sheet(data, reading)
+        elif data.startswith(b"\x93NUMPY"):
+            read = parse_npy(data, reading)
+        elif data.startswith(b"PAR1"):
+            reading.allow("a parquet file", *OF_CELLS)
+            read = _parquet(data)
         elif _TSPLIB.match(text := decoded(data)) or file_name.lower().endswith(SUFFIXES):
             reading.allow("a TSPLIB instance", "symmetric")
             read = parse_tsp(Path(source).name, text)
@@ -165,6 +179,33 @@ def is_tsplib95(source: Any) -> bool:
     return hasattr(source, "render") and hasattr(source, "get_weight")
 
 
+def _parquet(data: bytes) -> Table:
+    """Return the table of a .parquet file."""
+    try:
+        from pandas import read_parquet
+
+        frame = read_parquet(io.BytesIO(data))
+    except ImportError as error:
+        raise ValueError("it is a parquet file: pip install pandas pyarrow, or save it as CSV") from error
+    except Exception as error:  # pyarrow raises errors of any type for broken files
+        raise ValueError(f"pandas cannot read this parquet file ({error})") from error
+    return _frame_table(frame)
+
+
+def _python_table(source: Any) -> Table | None:
+    """Return the table of a list of dicts, of rows with a text, or of distances by pairs of cities; else None."""
+    has_pairs = isinstance(source, Mapping) or getattr(getattr(source, "index", None), "nlevels", 1) == 2
+    pairs = list(source.items()) if has_pairs else []
+    if pairs and all(isinstance(key, tuple) and len(key) == 2 for key, _ in pairs):
+        return Table(["from", "to", "distance"], [[*key, value] for key, value in pairs])
+    rows: Sequence[Any] = source if isinstance(source, (list, tuple)) and len(source) else [None]
+    if all(isinstance(row, Mapping) for row in rows):
+        return table_of_objects(rows)
+    if all(isinstance(row, (list, tuple)) for row in rows) and any(isinstance(c, str) for c in rows[0]):
+        return table_of([*range(len(rows))], [list(row) for row in rows])
+    return None
+
+
 def _frame_table(frame: Any) -> Table:
     """Return the cells of a DataFrame; points of a GeoDataFrame become columns of coordinates.
 
@@ -174,10 +215,16 @@ def _frame_table(frame: Any) -> Table:
     if getattr(values.dtype, "kind", "O") in "mM":
         raise ValueError("the cells are times: give numbers, such as frame / pandas.Timedelta(minutes=1)")
     rows = values.tolist()
+    if getattr(getattr(frame, "index", None), "nlevels", 1) == 2 and len(titles) == 1:
+        return Table(
+            ["from", "to", "distance"], [[*pair, *row] for pair, row in zip(index, rows, strict=True)]
+        )
     at = next((c for row in rows for c, cell in enumerate(row) if hasattr(cell, "geom_type")), None)
     if at is not None:
         crs = getattr(frame, "crs", None)
         for number, row in enumerate(rows):
+            if getattr(row[at], "geom_type", "") == "MultiPoint" and len(row[at].geoms) == 1:
+                row[at] = row[at].geoms[0]
             if getattr(row[at], "geom_type", "") != "Point" or getattr(row[at], "is_empty", False):
                 raise ValueError(f"row {number}: expected a Point, got {row[at]!s:.40}")
         titles = (

@@ -11,7 +11,7 @@ import warnings
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from types import SimpleNamespace
@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.cells import (
+    axis_of,
     counts_from,
+    degrees_of,
     is_blank,
     is_gap,
     is_list,
@@ -64,6 +66,8 @@ class ReadingOptions(TypedDict, total=False):
     decimal: str | None
     thousands: str | None
     weight: str | None
+    skip_blank: bool | None
+    points: bool | None
 
 
 READING = tuple(ReadingOptions.__annotations__)
@@ -80,7 +84,7 @@ class Reading(SimpleNamespace):
         """
         checks.refuse_unknown(what, given, [*others, *READING], _ALIASES)
         super().__init__(**dict.fromkeys(READING) | dict(given))
-        for name in ("matrix", "symmetric"):
+        for name in ("matrix", "symmetric", "skip_blank", "points"):
             if not isinstance(getattr(self, name), (bool, type(None))):
                 raise TypeError(f"{name} must be True, False or None, got {getattr(self, name)!r}")
         for name, allowed in (("decimal", ".,"), ("thousands", "., '\u2019\u00a0\u202f"), ("separator", "")):
@@ -102,7 +106,7 @@ class Reading(SimpleNamespace):
                 raise ValueError(f"{name} has no effect on {what}: leave it out")
 
 
-OF_CELLS = ("metric", "matrix", "symmetric", "columns", "decimal", "thousands")
+OF_CELLS = ("metric", "matrix", "symmetric", "columns", "decimal", "thousands", "skip_blank")
 """Arguments that apply to a table of cells from any source."""
 
 
@@ -117,11 +121,46 @@ class Table:
     comments: int = 0  # lines left out among the rows that begin with #
     separator: str = ""
     notes: Sequence[str] = ()  # warnings
+    left_out: str = ""  # rows that are no cities, in words
 
     @cached_property
     def columns(self) -> list[tuple[Any, ...]]:
         """Cells of each column; all rows must have the same width."""
         return list(zip(*self.rows, strict=True))
+
+    def without(self, rows: Sequence[int]) -> Table:
+        """Return the table without some rows."""
+        kept = sorted({*range(len(self.rows))} - {*rows})
+        return replace(
+            self,
+            rows=[self.rows[row] for row in kept],
+            lines=None if self.lines is None else [self.lines[row] for row in kept],
+            index=[self.index[row] for row in kept] if len(self.index) else (),
+            left_out=f"rows without coordinates: {len(rows)}",
+        )
+
+    def in_degrees(self) -> Table:
+        """Return the table with decimal degrees for texts such as 48°08'14"N; without titles their columns get some."""
+        last = self.rows[-1] if self.rows else []
+        titles = [""] * len(last) if self.titles is None else self.titles
+        axes: dict[int, str] = {}
+        for c, (title, cell) in enumerate(zip(titles, last, strict=False)):
+            found = degrees_of(cell) if self.titles is None or axis_of(title) in ("lat", "lon") else None
+            if found is not None:
+                axes[c] = axis_of(title) or found[1]
+        if not axes:
+            return self
+        rows = [list(row) for row in self.rows]
+        for row in rows:
+            for c, axis in axes.items():
+                degrees = degrees_of(row[c]) if c < len(row) else None
+                if degrees is not None and (degrees[1] in ("", axis) or not axis):
+                    row[c] = degrees[0]  # otherwise the hemisphere is a mistake, which stays a text
+        if self.titles is not None or len(axes) != 2:
+            return replace(self, rows=rows)
+        order = ("lon", "lat") if next(iter(axes.values())) == "lon" else ("lat", "lon")
+        named = dict(zip(axes, order, strict=True))
+        return replace(self, titles=[named.get(c, "") for c in range(len(titles))], rows=rows)
 
     def place(self, row: int) -> str:
         """Name a row for a message."""
@@ -203,6 +242,9 @@ def parse_table(text: str, reading: Reading) -> Table:
     first = next((line for line in lines if not _is_left_out(line)), None)
     if first is None:
         raise ValueError("no coordinates found")
+    if first.strip().isdecimal() and int(first) == sum(1 for line in lines if not _is_left_out(line)):
+        table = parse_table(text.replace(first, "#", 1), reading)
+        return replace(table, left_out="the first line, which counts the rows")
     forced = reading.separator or separator_line(text)
     candidates: list[tuple[int, Table]] = []
     timed = False
@@ -212,7 +254,9 @@ def parse_table(text: str, reading: Reading) -> Table:
         table = table_of(*split(text, separator), separator)
         quality = _quality(table)
         timed |= separator == ":" and not forced and any(map(is_time, re.split(r"[\s;,|]+", text)))
-        grouped = any(" " in cell and is_number(cell) for row in table.rows for cell in row)
+        grouped = any(
+            isinstance(cell, str) and " " in cell and is_number(cell) for row in table.rows for cell in row
+        )
         if quality == 2 and grouped and separator != BLANKS:
             other = table_of(*split(text, BLANKS), BLANKS)  # blanks group thousands or separate columns
             if not forced and _quality(other):
@@ -247,8 +291,11 @@ def _either_sign(tables: list[Table], timed: bool = False) -> str:
 
 def table_of(lines: list[int], rows: list[list[Any]], comments: int = 0, separator: str = "") -> Table:
     """Return a table of rows; the first row may hold titles."""
-    titled = _have_titles(rows)
-    return Table(rows[0] if titled else None, rows[titled:], lines[titled:], (), comments, separator)
+    axes = names_axes(rows[0]) and len(rows) > 1
+    table = Table(rows[0] if axes else None, rows[axes:], lines[axes:], (), comments, separator).in_degrees()
+    if table.titles is None and _have_titles(table.rows):
+        return replace(table, titles=table.rows[0], rows=table.rows[1:], lines=lines[1:])
+    return table
 
 
 def _have_titles(rows: Sequence[Sequence[Any]]) -> bool:

@@ -26,6 +26,7 @@ from pymoo_gpuaco.problems.tsp import TSP
 SUFFIXES = (".tsp", ".atsp", ".sop", ".tsp.gz", ".atsp.gz", ".sop.gz")
 
 _KEYWORD = re.compile(r"([A-Za-z][A-Za-z0-9_]*)\s*(?:(:)\s*(.*))?$")
+_WITHOUT_COLON = re.compile(r"(NAME|TYPE|COMMENT|DIMENSION|EDGE_WEIGHT_TYPE|EDGE_WEIGHT_FORMAT)(\s)\s*(.*)$")
 # keywords of the header that are read
 _HEADER_KEYWORDS = (
     "NAME", "TYPE", "DIMENSION", "EDGE_WEIGHT_TYPE", "EDGE_WEIGHT_FORMAT", "EDGE_DATA_FORMAT"
@@ -150,7 +151,7 @@ def _split(text: str) -> tuple[dict[str, str], dict[str, Lines]]:
         line = raw.strip()
         if not line:
             continue
-        match = _KEYWORD.match(line)
+        match = _KEYWORD.match(line) or _WITHOUT_COLON.match(line)
         if match is None:
             if section is None:
                 raise ValueError(f"line {line_number}: expected a keyword, got {short(line)}")

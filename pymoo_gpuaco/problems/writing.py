@@ -62,11 +62,7 @@ def check_route(problem: TSP, suffix: str) -> None:
             "TSPLIB's tours end at -1, which is the id of a city here; use .csv, .geojson or .json"
         )
     if kind in _MAPS and _globe(problem) is None:
-        has = (
-            "no positions"
-            if problem.positions is None
-            else f"positions of the metric {problem.position_metric}"
-        )
+        has = "no positions" if problem.positions is None else "positions in a plane"
         hint = (
             ""
             if problem.matrix is None
