@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 from pymoo.core.result import Result
 from pymoo.optimize import minimize
@@ -19,6 +20,7 @@ from pymoo_gpuaco.algorithms.permutation import PermutationAlgorithm
 from pymoo_gpuaco.algorithms.ppls import FrontAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, FrontTermination
 from pymoo_gpuaco.backends import devices_for
+from pymoo_gpuaco.candidates.bound import is_proven
 from pymoo_gpuaco.problems.constraints import violations_in_words
 from pymoo_gpuaco.problems.datasets import load_tsp
 from pymoo_gpuaco.problems.multi_objective import Front, as_multi_objective
@@ -27,7 +29,7 @@ from pymoo_gpuaco.problems.qap import QAP
 from pymoo_gpuaco.problems.qaplib import is_qap, load_qap
 from pymoo_gpuaco.problems.reading import is_source, read_cities, tsp_of
 from pymoo_gpuaco.problems.table import Reading, ReadingOptions
-from pymoo_gpuaco.problems.tsp import TSP, constrained
+from pymoo_gpuaco.problems.tsp import TSP, constrained, with_missing
 from pymoo_gpuaco.problems.writing import write_route
 
 if TYPE_CHECKING:
@@ -62,15 +64,44 @@ class Solution(_Pair):
     length : length of the tour, under the metric of the problem.
     problem : the problem.
     names : (n,) names of the cities in the order of the tour; without names, their ids or positions.
+    seconds : duration of the run, without compilation.
+    n_eval : number of tours that were built.
+    reason : why the run ended; None with a termination of pymoo.
+    lower_bound : proven lower bound of the length, if the run has computed it; otherwise None.
+    proven : True if no tour is shorter.
+    gap : percent by which the length exceeds the lower bound; None without a bound.
+    violations : missing fixed edges, forbidden edges, wrong ends of a path, and pairs in the wrong order.
     """
 
     problem: Problem | None
+    seconds: float | None = None
+    n_eval: int | None = None
+    reason: str | None = None
+    lower_bound: float | None = None
+    proven: bool = False
+    violations: int = 0
 
-    def __new__(cls, tour: NDArray[np.int64], length: float, problem: Problem | None = None) -> Solution:
-        """Create the pair with its problem."""
+    def __new__(
+        cls, tour: NDArray[np.int64], length: float, problem: Problem | None = None, **run: Any
+    ) -> Solution:
+        """Create the pair with its problem and what the ``run`` has found out."""
         self = super().__new__(cls, tour, length)
         self.problem = problem
+        self.__dict__.update(run)
         return self
+
+    @property
+    def gap(self) -> float | None:
+        """Percent by which the length exceeds the lower bound."""
+        if self.proven or not self.lower_bound:
+            return 0.0 if self.proven else None
+        return 100.0 * (self.length / self.lower_bound - 1.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the attributes without the problem, as plain lists and numbers, for JSON."""
+        facts = ("length", "seconds", "n_eval", "reason", "lower_bound", "proven", "gap", "violations")
+        cities = {"tour": self.tour.tolist(), "names": np.asarray(self.names).tolist()}
+        return {**cities, **{name: getattr(self, name) for name in facts}}
 
     @property
     def names(self) -> NDArray[Any]:
@@ -106,6 +137,7 @@ class _Options(ReadingOptions, total=False):
     algorithm: PermutationAlgorithm | None
     verbose: bool | None
     threads: int | None
+    sampling: Any
     start: int | str | None
     end: int | str | None
     fixed_edges: Any
@@ -137,6 +169,7 @@ def solve(
     algorithm: PermutationAlgorithm | None = None,
     verbose: bool | None = None,
     threads: int | None = None,
+    sampling: Any = None,
     start: int | str | None = None,
     end: int | str | None = None,
     fixed_edges: Any = None,
@@ -164,6 +197,9 @@ def solve(
         here; its termination excludes `seconds` and `target`.
     verbose : True prints a line for each generation.
     threads : of the run, in [1, 1024]; None: one a core. Calls in progress in one process share its cores.
+    sampling : tours to start from: a `Solution` of an earlier call, a tour of positions or names, or what the classes
+        take. Cities that the tour lacks are inserted at their cheapest places; those of a `Solution` that the problem
+        lacks are left out.
     start, end : first and last city of a path; the same city makes a round trip from there. Integers are positions,
         from 0, and texts are names or ids.
     fixed_edges, forbidden_edges, precedence : pairs of cities, as `TSP` takes them.
@@ -189,6 +225,8 @@ def solve(
     arguments: dict[str, Any] = {"verbose": verbose, "callback": searched.callback}
     if threads is not None:
         arguments["threads"] = threads
+    if sampling is not None:
+        arguments["sampling"] = _sampling(problem, sampling)
     if seed != "auto":
         arguments["seed"] = seed
     elif searched.seed is None:
@@ -198,11 +236,63 @@ def solve(
         return Front(result.X, result.F, fronts)
     if isinstance(problem, QAP):
         return problem.solution(result.X)
-    broken = _violations(problem, result.X)
+    broken, run = _violations(problem, result.X), result.algorithm
     if broken:
         warnings.warn(violations_in_words(broken), stacklevel=2)
     tour = problem.from_home(result.X) if isinstance(problem, TSP) else result.X
-    return Solution(tour, float(result.F[0]), problem)
+    bound = None if run._custom_objective else run.bound_in_time(0.0)
+    return Solution(
+        tour,
+        float(result.F[0]),
+        problem,
+        seconds=float(result.exec_time),
+        n_eval=int(run.evaluator.n_eval),
+        reason=getattr(run.termination, "reason", None),
+        lower_bound=bound,
+        proven=not broken and bound is not None and is_proven(run.instance, result.X, bound),
+        violations=broken,
+    )
+
+
+def _sampling(problem: Problem, known: Any) -> Any:
+    """Return known tours in the form that algorithms take; a tour of other cities becomes one of the problem."""
+    is_tour = isinstance(known, Solution) or (
+        isinstance(known, (list, tuple, np.ndarray))
+        and not isinstance(known, Population)
+        and not any(np.ndim(city) for city in known)
+    )
+    if not is_tour or not isinstance(problem, TSP):
+        return known
+    if isinstance(known, Solution):
+        positions = _positions_now(problem, known)
+    else:
+        positions = np.array([problem.city(city, "sampling") for city in known], np.int64)
+    if len(positions) == 0 or len(np.unique(positions)) < len(positions):
+        raise ValueError(f"sampling must visit one or more cities, each once, got {known!r:.80}")
+    return with_missing(problem, positions)[None]
+
+
+def _positions_now(problem: TSP, known: Solution) -> NDArray[np.int64]:
+    """Return a solution's tour as positions in another problem, without cities that it lacks.
+
+    Cities are the same if their names are, otherwise if their coordinates or ids are.
+    """
+    before, n = known.problem, problem.n_cities
+    for what in ("names", "coords", "ids"):
+        old, new = (getattr(one, what, None) for one in (before, problem))
+        if old is None or new is None or len(old) == 0 or len(new) == 0:
+            continue
+        places: dict[Any, list[int]] = {}
+        for position, key in enumerate(np.asarray(new).tolist()):
+            places.setdefault(str(key), []).append(position)
+        found = [places.get(str(key), []) for key in np.asarray(old)[known.tour].tolist()]
+        return np.array([where.pop(0) for where in found if where], np.int64)
+    if len(known.tour) > n:
+        raise ValueError(
+            f"sampling has {len(known.tour)} cities, the problem {n}, and without names nothing tells which cities "
+            "have left: give a tour of positions in the problem"
+        )
+    return known.tour
 
 
 def limits(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import pickle
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -14,15 +16,18 @@ from pymoo.optimize import minimize
 from pymoo_gpuaco import (
     ALL_ALGORITHMS,
     GPU2PPLS,
+    GPUMMAS,
     TSP,
     GPUMemetic,
     MultiObjectiveTSP,
     OpenPath,
     solve,
 )
+from pymoo_gpuaco.problems.tsp import with_missing
 from pymoo_gpuaco.runtime import threads as threads_module
 from pymoo_gpuaco.runtime.background import interruptible
 from pymoo_gpuaco.runtime.threads import parallel_for, run_in_progress, thread_count, thread_share
+from pymoo_gpuaco.solving import Solution
 
 N = 60
 
@@ -138,3 +143,100 @@ def test_threads_of_a_run_shape_it(monkeypatch):
     for wrong, error in ((0, ValueError), (1025, ValueError), (1.5, TypeError), ("2", TypeError)):
         with pytest.raises(error, match="threads"):
             solve(coords, 1.0, threads=wrong)
+
+
+def test_a_solution_says_what_happened():
+    """Nine places on a circle of radius 1: the shortest tour has nine chords of 40 degrees."""
+    angle = np.arange(9) * 2.0 * np.pi / 9.0
+    circle = TSP(np.stack([np.cos(angle), np.sin(angle)], axis=1), names=list("abcdefghi"))
+    found = solve(circle, 60.0)
+    assert found.length == pytest.approx(18.0 * np.sin(np.pi / 9.0))
+    assert found.proven
+    assert (found.gap, found.violations) == (0.0, 0)
+    assert found.reason == f"proof: no tour is shorter than {found.length:.10g}"
+    facts = json.loads(json.dumps(found.to_dict()))
+    assert facts["names"] == ["abcdefghi"[city] for city in facts["tour"]]
+    same = ("length", "seconds", "n_eval", "reason", "lower_bound", "proven", "gap", "violations")
+    assert facts == {"tour": found.tour.tolist(), "names": facts["names"]} | {
+        name: getattr(found, name) for name in same
+    }
+    assert pickle.loads(pickle.dumps(found)).to_dict() == found.to_dict()
+
+
+def test_a_solution_without_a_proof_has_no_gap_and_counts_violations(clock):
+    square = [(0.0, 0.0), (0.0, 1.0), (1.0, 1.0), (1.0, 0.0)]
+    coords = np.array([(x + 3 * i, y) for i in range(4) for x, y in square])
+    found = solve(
+        coords,
+        algorithm=GPUMMAS(
+            n_ants=16, backend="cpu", termination=("n_gen", 3), callback=lambda _: clock.step(2.0)
+        ),
+    )
+    assert (found.seconds, found.n_eval, found.reason) == (6.0, 3 * 16, None)
+    assert (found.lower_bound, found.proven, found.gap) == (None, False, None)
+    assert Solution(found.tour, 8.0, lower_bound=5.0).gap == pytest.approx(60.0)
+    edges = [(city, other) for city in range(16) for other in range(city) if city - other != 1]
+    with pytest.warns(UserWarning, match="forbidden"):  # what is left is a path, and no round trip
+        broken = solve(
+            TSP(coords, forbidden_edges=edges), algorithm=GPUMemetic(backend="cpu", termination=("n_gen", 3))
+        )
+    assert broken.violations == 1
+    assert not broken.proven
+
+
+def test_a_limit_without_time_to_search_is_said(caplog):
+    found = solve(np.random.default_rng(1).random((50, 2)), 1e-9)
+    assert found.reason.endswith(" s, no time to search after set-up")
+    assert "no time to search" in caplog.text
+
+
+LINE = np.array([(float(x), 0.0) for x in range(14)])
+
+
+def _continued(problem: TSP, sampling: object, **options: object) -> Solution:
+    """The tour with which a run begins."""
+    return solve(
+        problem, algorithm=GPUMemetic(backend="cpu", termination=("n_gen", 1)), sampling=sampling, **options
+    )
+
+
+@pytest.mark.parametrize("kind", ["positions", "names", "array", "solution"])
+def test_a_known_tour_begins_a_run(kind):
+    """The long way: even places onward, 7 and 9 exchanged, and odd ones back."""
+    tour = [0, 2, 4, 6, 8, 10, 12, 13, 11, 7, 9, 5, 3, 1]
+    problem = TSP(LINE, names=[f"p{x}" for x in range(14)])
+    known = {
+        "positions": tour,
+        "names": [f"p{x}" for x in tour],
+        "array": np.array([tour]),
+        "solution": Solution(np.array(tour), 30.0, problem),
+    }[kind]
+    assert _continued(problem, known).length == 12 + 1 + 2 + 4 + 2 + 4 + 2 + 2 + 1
+
+
+def test_new_stops_are_inserted_where_they_are_cheapest_and_old_ones_left_out():
+    names = [f"p{x}" for x in range(14)]
+    few = TSP(LINE[:13], names=names[:13])
+    tour = np.array([0, 2, 4, 6, 8, 10, 12, 11, 7, 9, 5, 3, 1])
+    known = Solution(tour, 28.0, few)
+    more = _continued(TSP(LINE, names=names), known)  # 13 costs 2 on both sides of 12
+    assert more.length == 12 + 1 + 4 + 2 + 4 + 2 + 2 + 1 + 2
+    less = _continued(
+        TSP(np.delete(LINE[:13], 8, 0)), Solution(tour, 28.0, TSP(LINE[:13]))
+    )  # known by coordinates
+    assert less.length == 12 + 1 + 4 + 2 + 4 + 2 + 2 + 1
+    path = OpenPath(LINE, start=0)
+    assert _continued(path, [0, 2, 1, 3]).tour.tolist() == [0, 2, 1, *range(3, 14)]
+    assert _continued(OpenPath(LINE, start=5, end=7), [5, 6, 7]).violations == 0
+    assert with_missing(OpenPath(LINE, end=13), np.array([5, 13])).tolist() == [*range(14)]
+
+
+def test_a_known_tour_of_other_cities_is_refused():
+    matrix = np.random.default_rng(0).random((15, 15))
+    with pytest.raises(ValueError, match=r"15 cities, the problem 14, .*give a tour of positions"):
+        solve(matrix[:14, :14], 1.0, matrix=True, sampling=Solution(np.arange(15), 1.0, TSP(matrix=matrix)))
+    for wrong in ([1, 2, 1], []):
+        with pytest.raises(ValueError, match="sampling must visit one or more cities, each once"):
+            solve(LINE, 1.0, sampling=wrong)
+    with pytest.raises(ValueError, match=r"sampling must be an integer in \[0, 13\], got 14"):
+        solve(LINE, 1.0, sampling=[0, 14])

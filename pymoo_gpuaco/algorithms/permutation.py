@@ -393,7 +393,8 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
             left -= max(0.0, self._post_search_seconds + self._conversion_seconds - _ALLOWED_OVERRUN)
             if left <= 0.0 and not self._begun:
                 _log.warning(
-                    "pymoo_gpuaco: set-up took %.1f s and reached the time limit: the run ends with its first tour",
+                    "pymoo_gpuaco: set-up took %.2g s and reached the time limit: no time to search, the run ends "
+                    "with its first tour; give more seconds",
                     self._setup_seconds,
                 )
         self._until = None if left is None else CLOCK.monotonic() + left

@@ -96,7 +96,7 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         seconds = CLOCK.wall() - algorithm.start_time
         target = self.target_for(algorithm.problem)
         idle, idle_tours = generation - self._best_generation, tours - self._best_tours
-        limits = self._budgets(generation, seconds)
+        limits = self._budgets(algorithm, generation, seconds)
         if getattr(algorithm, "may_stagnate", True):
             limits.append((idle, self.stagnation, f"stagnation: no shorter tour in {idle} generations"))
             limits.append(
@@ -115,13 +115,16 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         """Return the length that ends a run on a problem."""
         return getattr(problem, "best_known", None) if self.target is None else self.target
 
-    def _budgets(self, generation: int, seconds: float) -> list[_Limit]:
+    def _budgets(self, algorithm: Any, generation: int, seconds: float) -> list[_Limit]:
         """Return the limits of generations and seconds; set ``spent``."""
         if not math.isnan(self.spent):
             self.spent = min(1.0, max(_share(generation, self.n_max_gen), _share(seconds, self.seconds)))
+        used = f"{round(seconds, 1):g}" if seconds >= 1.0 else f"{seconds:.2g}"
+        set_up = getattr(algorithm, "_setup_seconds", 0.0)
+        nothing = ", no time to search after set-up" if _share(set_up, self.seconds) >= 1.0 else ""
         return [
             (generation, self.n_max_gen, f"budget: {generation} generations"),
-            (seconds, self.seconds, f"budget: {round(seconds, 1):g} s"),
+            (seconds, self.seconds, f"budget: {used} s{nothing}"),
         ]
 
     def _ended_by(self, limits: list[_Limit]) -> float:
@@ -186,7 +189,7 @@ class FrontTermination(ColonyTermination):
             return 1.0
         idle = generation - self._best_generation
         words = f"stagnation: no new member of the front in {idle} generations"
-        budgets = self._budgets(generation, CLOCK.wall() - algorithm.start_time)
+        budgets = self._budgets(algorithm, generation, CLOCK.wall() - algorithm.start_time)
         return self._ended_by([(idle, self.stagnation, words), *budgets])
 
 

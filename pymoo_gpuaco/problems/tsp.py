@@ -548,3 +548,20 @@ def constrained(
             problem.best_known = problem.optimal_tour = None
         problem._constrain(**edges, start=begin if is_round_trip else None)
     return problem
+
+
+def with_missing(problem: TSP, tour: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Insert the cities that a tour (m,), m >= 1, of the problem lacks, each at its cheapest place; return (n,)."""
+    distance = problem.instance.distance
+    for city in np.setdiff1d(np.arange(problem.n_cities), tour):
+        i, j, new = tour, np.roll(tour, -1), np.full(len(tour), city)
+        to, onward, replaced = distance(i, new), distance(new, j), distance(i, j)
+        if not problem.closed:  # no edge leads from the last city to the first
+            onward[-1] = replaced[-1] = np.inf if tour[-1] == problem.end else 0.0
+        with np.errstate(invalid="ignore"):
+            cost = np.nan_to_num(to + onward - replaced, nan=np.inf)
+        place, first = int(cost.argmin()) + 1, float(distance(new[:1], tour[:1])[0])
+        if not problem.closed and tour[0] != problem.start and first < cost[place - 1]:
+            place = 0
+        tour = np.insert(tour, place, city)
+    return tour
