@@ -113,12 +113,9 @@ class CudaAssignment(KernelGroup):
             "flows": pairs * matrix, "distances": pairs * matrix, "linear": matrix, "kinds": 4 * model.n
         }  # fmt: skip
         self.device.set_up([self], "fewer ants (n_colonies) need less")
-        self.n_colonies = parameters.n_colonies or self._resident() // parameters.n_ants or 1
+        occupying = self.device.occupying(_KERNEL, self.shape.threads)
+        self.n_colonies = parameters.n_colonies or max(1, occupying // parameters.n_ants)
         self._take()
-
-    def _resident(self) -> int:
-        """Return how many ants run at the same time."""
-        return self.device.resident(_KERNEL, self.shape.threads)
 
     def _take(self) -> None:
         """Allocate what every colony and every ant needs."""

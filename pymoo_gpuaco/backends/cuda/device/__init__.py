@@ -65,21 +65,23 @@ class DeviceLimits:
 
 
 # Allocation of devices from compute capability 5.0 on: registers of a warp, parts of a multiprocessor that share its
-# registers equally, shared memory that the driver takes per block, and the least maximum of blocks per multiprocessor.
-_REGISTER_UNIT, _PARTITIONS, _DRIVER_SHARED, _BLOCKS = 256, 4, 1024, 16
+# registers equally, shared memory that the driver takes per block, and the least and the largest maximum of blocks per multiprocessor.
+_REGISTER_UNIT, _PARTITIONS, _DRIVER_SHARED, _BLOCKS, _MOST_BLOCKS = 256, 4, 1024, 16, 32
 
 
-def resident_blocks(limits: DeviceLimits, threads: int, registers: int, shared: int) -> int:
-    """Return how many blocks of a kernel are at least on a multiprocessor at the same time.
+def resident_blocks(
+    limits: DeviceLimits, threads: int, registers: int, shared: int, at_least: bool = True
+) -> int:
+    """Return how many blocks of a kernel are at least on a multiprocessor at the same time, or at most.
 
     ``registers`` of a thread; ``shared`` bytes of a block, static and dynamic.
     """
-    warps = round_up(-(-threads // 32), _PARTITIONS)
+    warps = round_up(-(-threads // 32), _PARTITIONS if at_least else 1)
     by_warps = limits.warps // -(-threads // 32)
     per_warp = round_up(32 * max(1, registers), _REGISTER_UNIT)
     by_registers = limits.registers // _PARTITIONS // per_warp * _PARTITIONS // warps
     by_shared = limits.shared_in_all // (shared + _DRIVER_SHARED)
-    return min(_BLOCKS, by_warps, by_registers, by_shared)
+    return min(_BLOCKS if at_least else _MOST_BLOCKS, by_warps, by_registers, by_shared)
 
 
 def round_up(value: int, unit: int) -> int:
@@ -255,11 +257,18 @@ class Device:
     def resident(self, name: str, threads: int) -> int:
         """Return how many blocks of a kernel the device holds at the same time, if no other kernel runs."""
         if (name, threads) not in self._resident:
-            kernel = self._kernels[name]
-            shared = int(kernel.shared_size_bytes) + self._shared[name]
-            blocks = resident_blocks(self.limits, threads, int(kernel.num_regs), shared)
-            self._resident[name, threads] = blocks * self.limits.multiprocessors
+            self._resident[name, threads] = self._blocks(name, threads, at_least=True)
         return self._resident[name, threads]
+
+    def occupying(self, name: str, threads: int) -> int:
+        """Return how many blocks of a kernel occupy the device; some may wait for the end of others."""
+        return max(1, self._blocks(name, threads, at_least=False))
+
+    def _blocks(self, name: str, threads: int, at_least: bool) -> int:
+        kernel = self._kernels[name]
+        shared = int(kernel.shared_size_bytes) + self._shared[name]
+        blocks = resident_blocks(self.limits, threads, int(kernel.num_regs), shared, at_least)
+        return blocks * self.limits.multiprocessors
 
     def call(self, name: str, threads: int, *arguments: Any) -> None:
         """Launch at least ``threads`` threads in blocks of 256."""
