@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
+
+from pymoo_gpuaco import QAP
 
 #: kinds of `matrices`
 KINDS = ("symmetric", "one-sided", "asymmetric", "twins", "large", "real")
@@ -27,3 +31,9 @@ def matrices(kind, n, seed=1):
     if kind == "real":
         flow, distance, linear = flow / 7 - 2, distance / 3, rng.random((n, n))
     return flow, distance, linear
+
+
+def best_of_all(flow, distance, linear):
+    """Return the least cost of all placements."""
+    rows = np.array(list(itertools.permutations(range(len(distance)), len(flow))))
+    return QAP(flow, distance, linear).costs(rows).min()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import pickle
 
 import numpy as np
@@ -33,12 +32,7 @@ from pymoo_gpuaco.backends.cpu import assignment as cpu
 from pymoo_gpuaco.operators import SwapMutation
 from pymoo_gpuaco.problems import read_placement
 from pymoo_gpuaco.runtime.stop import Stop
-from tests.assignment_cases import KINDS, matrices
-
-
-def best_of_all(flow, distance, linear):
-    rows = np.array(list(itertools.permutations(range(len(distance)), len(flow))))
-    return QAP(flow, distance, linear).costs(rows).min()
+from tests.assignment_cases import KINDS, best_of_all, matrices
 
 
 def engine_of(kind, n, **parameters):

@@ -14,6 +14,10 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import checks
+from pymoo_gpuaco.assignment.model import make_model as make_assignment_model
+from pymoo_gpuaco.assignment.parameters import AssignmentParameters
+from pymoo_gpuaco.assignment.search import AssignmentSearch
+from pymoo_gpuaco.backends.cuda import assignment as cuda_assignment
 from pymoo_gpuaco.backends.cuda import climbers as climber_layout
 from pymoo_gpuaco.backends.cuda import engines, search_device, windows
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
@@ -171,7 +175,30 @@ def precedence() -> None:
     CudaChains(model, 3, 0).anneal(chains, Round(7, 1024, np.linspace(50.0, 0.0, 4)), Stop())
 
 
-_PARTS = colonies, asymmetric_tours, every_way_to_climb, memetic_search, focused_aco, fronts, precedence
+def assignments() -> None:
+    # one tile and several tiles a thread, in registers and in global memory, numbers of both types
+    for flows, n, tiers in ((1.0, 20, None), (0.7, 9, None), (1.0, 50, None), (1.0, 30, ())):
+        flow, distance = np.random.default_rng(n).integers(1, 50, (2, n, n)).astype(float)
+        parameters = AssignmentParameters(n_ants=2, n_colonies=2, start="perturbed", tabu_iterations=40)
+        with pytest.MonkeyPatch.context() as patch:
+            if tiers is not None:
+                patch.setattr(cuda_assignment, "_TIERS", tiers)
+            model = make_assignment_model(flows * flow, distance, np.zeros((n, n)))
+            engine = AssignmentSearch(cuda_assignment.CudaAssignment(model, parameters, 0))
+        for key in range(2):
+            engine.search(key)
+
+
+_PARTS = (
+    colonies,
+    asymmetric_tours,
+    every_way_to_climb,
+    memetic_search,
+    focused_aco,
+    fronts,
+    precedence,
+    assignments,
+)
 PARTS = {part.__name__: part for part in _PARTS}
 
 

@@ -13,11 +13,12 @@ from pymoo.optimize import minimize
 
 from pymoo_gpuaco import ALL_ALGORITHMS, GPU2PPLS, TSP, GPUMemetic, MultiObjectiveTSP, OpenPath
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
+from pymoo_gpuaco.backends.cuda.assignment import Tier
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.local_search import CudaImprover
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
-from tests import emulator, test_cuda_precedence, test_cuda_search
+from tests import emulator, test_cuda_assignment, test_cuda_precedence, test_cuda_search
 from tests import test_engines as shared
 from tests import test_engines_climbers as climbers
 from tests import test_faco as faco
@@ -25,6 +26,7 @@ from tests import test_heuristic as heuristics
 from tests import test_scales as scales
 from tests import test_trail_updates as updates
 from tests.algorithm_cases import small
+from tests.assignment_cases import best_of_all, matrices
 from tests.engine_cases import COLONIES
 from tests.instances import listed_instance
 
@@ -159,6 +161,23 @@ def test_iterations_of_focused_ants():
 @pytest.mark.parametrize(("kind", "n"), test_cuda_precedence.SHAPES[:4] + test_cuda_precedence.FIXED)
 def test_chains_with_precedence(kind, n):
     test_cuda_precedence.compare_chains(kind, n, 600, 2)
+
+
+@pytest.mark.parametrize("start", ["trails", "perturbed"])
+@pytest.mark.parametrize(
+    ("kind", "n"), [("symmetric", 1), ("one-sided", 3), ("asymmetric", 11), ("large", 10), ("twins", 18)]
+)
+def test_placements(kind, n, start):
+    test_cuda_assignment.compare(kind, n, start, 60, 2, n_ants=2, restart_after=1)
+
+
+@pytest.mark.parametrize("tiers", [(), (Tier(64, 5, 1),)])
+def test_placements_by_other_tiles(tiers, monkeypatch):
+    monkeypatch.setattr("pymoo_gpuaco.backends.cuda.assignment._TIERS", tiers)
+    for kind, n in (("asymmetric", 13), ("symmetric", 21)):
+        test_cuda_assignment.compare(kind, n, "trails", 70, 1, n_ants=2)
+    engine = test_cuda_assignment.compare("one-sided", 7, "trails", 70, 1, n_ants=2)[1]
+    assert engine.best[1] == best_of_all(*matrices("one-sided", 7))
 
 
 def test_windows_at_every_scale():

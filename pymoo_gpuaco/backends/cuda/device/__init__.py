@@ -65,7 +65,8 @@ class DeviceLimits:
 
 
 # Allocation of devices from compute capability 5.0 on: registers of a warp, parts of a multiprocessor that share its
-# registers equally, shared memory that the driver takes per block, and the least and the largest maximum of blocks per multiprocessor.
+# registers equally, shared memory that the driver takes per block, and the range of the maximum of blocks per
+# multiprocessor.
 _REGISTER_UNIT, _PARTITIONS, _DRIVER_SHARED, _BLOCKS, _MOST_BLOCKS = 256, 4, 1024, 16, 32
 
 
