@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import numpy as np
@@ -19,6 +20,7 @@ from pymoo_gpuaco import (
     TSP,
     ColonyTermination,
     checkpoint,
+    cli,
     load_qap,
     solve,
     summary,
@@ -288,6 +290,21 @@ class TestRuns:
             assert np.array_equal(resumed.opt[0].X, whole.X)
             assert resumed.opt[0].F == whole.F
         assert whole.algorithm.evaluator.n_eval == 1 + 4 * 2 * 8 * 2  # 30 items: 2 iterations a generation
+
+    def test_command_line_writes_a_placement(self, tmp_path, capsys):
+        files = [str(tmp_path / name) for name in ("{instance}-{seed}.sln", "runs.csv")]
+        options = ["--backend", "cpu", "--seeds", "2", "--tour", files[0], "--stats", files[1]]
+        assert cli.main(["solve", "nug12", "--set", "n_ants=4", *options]) == 0
+        assert "QAP nug12: 12 items, best known 578" in capsys.readouterr().out
+        for seed in (1, 2):
+            placement = read_placement(tmp_path / f"nug12-{seed}.sln", load_qap("nug12"))
+            assert load_qap("nug12").costs(placement[None]).tolist() == [578]
+        assert len((tmp_path / "runs.csv").read_text().splitlines()) == 3
+        assert cli.main(["solve", "nug12", "--json"]) == 0
+        (run,) = json.loads(capsys.readouterr().out)["runs"]
+        assert (run["length"], sorted(run["placement"])) == (578, list(range(1, 13)))
+        for wrong in (["nug12", "pcb442"], ["nug12", "--open"], ["nug12", "--set", "rho=2"]):
+            assert cli.main(["solve", *wrong]) == 2
 
     def test_other_algorithms_name_the_one_for_it(self):
         problem = QAP(*matrices("symmetric", 5))

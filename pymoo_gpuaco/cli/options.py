@@ -140,7 +140,8 @@ def parameters(assignments: list[tuple[str, Any]]) -> dict[str, Any]:
 INSTANCE = Option(
     "instance",
     "a shipped name (berlin52, pcb442 ..), a TSPLIB name, random:N, or a file: .tsp, .atsp (also .gz), a table with "
-    "columns x and y or lat and lon, a matrix, GeoJSON; - for standard input; several joined by + are objectives",
+    "columns x and y or lat and lon, a matrix, GeoJSON; - for standard input; several joined by + are objectives; "
+    "QAPLIB's names and .dat files are quadratic assignment",
 )
 _ROUND = "tours are round trips without constraints"
 DATA = (
@@ -252,7 +253,8 @@ _STOP = (
 _OUTPUT = (
     Option(
         "--tour",
-        "write the best tour: .csv, .geojson, .gpx, .kml, .json, otherwise TSPLIB's format; - for stdout",
+        "write the best tour: .csv, .geojson, .gpx, .kml, .json, otherwise TSPLIB's format; a placement in "
+        "QAPLIB's; - for stdout",
         "FILE",
         single="--csv FILE writes all tours of a front",
     ),
@@ -311,6 +313,7 @@ _EXAMPLES = """examples:
   pymoo-gpuaco solve random:10000 --time 1m            a random map of 10,000 cities
   pymoo-gpuaco solve a280 pcb442 --seeds 10 --time 10s --stats runs.csv
   pymoo-gpuaco solve kroA100+kroB100 --csv front.csv   two objectives: the front of tours
+  pymoo-gpuaco solve nug30 tai60a.dat --time 5s        quadratic assignment
   pymoo-gpuaco solve pr1002 --algorithm GPUACS --set n_ants=16 --set rho=0.2
 """
 #: names of options in other programs

@@ -12,6 +12,7 @@ from pymoo.core.result import Result
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.backends.errors import DeviceFailed
 from pymoo_gpuaco.candidates.bound import SHORT_PROOF, seconds_to_prove
+from pymoo_gpuaco.cli.assignments import are_assignments, solve_assignments
 from pymoo_gpuaco.cli.job import Job, Run, prepare
 from pymoo_gpuaco.cli.options import DEFAULT_SECONDS
 from pymoo_gpuaco.cli.outputs import Progress, write_best_tour, write_front, write_statistics
@@ -29,6 +30,8 @@ class Terminated(KeyboardInterrupt):
 
 def solve(arguments: argparse.Namespace) -> int:
     """Solve instances with progress, a summary, tours and pictures; return the exit status."""
+    if are_assignments(arguments.instance):
+        return solve_assignments(arguments)
     job, status = prepare(arguments), 0
     write = write_front if job.has_fronts else write_best_tour
     try:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.datasets import DATA_VARIABLE, TIMEOUT_S, data_folder, shipped_table, user_folder
-from pymoo_gpuaco.problems.qap import QAP
+from pymoo_gpuaco.problems.qap import QAP, Assignment
 from pymoo_gpuaco.problems.writing import write_whole
 from pymoo_gpuaco.runtime.cache import cache_folder
 
@@ -84,6 +84,13 @@ def read_placement(path: str | PathLike[str], problem: QAP) -> NDArray[np.int64]
     raise ValueError(
         f"{path}: it states the cost {numbers[1]}, but its permutation costs {costs[0]:g} or {costs[1]:g}"
     )
+
+
+def placement_text(problem: QAP, found: Assignment) -> str:
+    """Return a placement as a .sln file: locations of the items, then free ones, numbered from 1."""
+    free = np.setdiff1d(np.arange(problem.n_locations), found.placement)
+    order = [*(found.placement + 1).tolist(), *(free + 1).tolist()]
+    return f"{problem.n_locations} {found.cost:.17g}\n{' '.join(map(str, order))}\n"
 
 
 def _registry() -> dict[str, Any]:
