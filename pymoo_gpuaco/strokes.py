@@ -32,7 +32,7 @@ class Strokes(NamedTuple):
 
 
 def solve_strokes(
-    strokes: ArrayLike,
+    strokes: Any,
     seconds: float | None = None,
     *,
     home: ArrayLike | None = None,
@@ -41,16 +41,26 @@ def solve_strokes(
 ) -> Strokes:
     """Find an order of strokes, and a direction of each, with short travel between them.
 
-    strokes : (m, 2, 2) or (m, 2, 3), both ends of each; the points between do not matter.
+    strokes : (m, 2, 2) or (m, 2, 3), both ends of each; or m polylines (p, 2) or (p, 3), of which the ends count.
     home : (d,) start position of the pen. None: the pen begins and ends at any stroke.
     returns : True if the pen returns to `home`; only with `home`.
     seconds, arguments : as in `solve`.
 
     Raises ValueError or TypeError for other shapes, and like `solve`.
     """
-    ends = checks.finite("strokes", checks.unmasked("strokes", strokes)).astype(np.float64)
+    for word in ("start", "end"):
+        if word in arguments:
+            raise TypeError(
+                f"solve_strokes has no argument {word!r}: home= is the position where the pen begins"
+            )
+    lines = [checks.unmasked("strokes", getattr(line, "coords", line)) for line in strokes]
+    if all(line.ndim == 2 and len(line) for line in lines):
+        strokes = [line[[0, -1]] for line in lines]
+    ends = checks.finite("strokes", strokes).astype(np.float64)
     if ends.ndim != 3 or ends.shape[1] != 2 or ends.shape[2] not in (2, 3) or not len(ends):
-        raise ValueError(f"strokes must have shape (m, 2, 2) or (m, 2, 3), got {ends.shape}")
+        raise ValueError(
+            f"strokes must have shape (m, 2, 2) or (m, 2, 3), or be polylines (p, 2) or (p, 3), got {ends.shape}"
+        )
     checks.flag("returns", returns)
     m, points = len(ends), ends.reshape(-1, ends.shape[2])
     start = None

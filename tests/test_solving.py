@@ -13,9 +13,12 @@ from pymoo.problems.single.traveling_salesman import create_random_tsp_problem
 from pymoo_gpuaco import (
     GPU2PPLS,
     GPUACS,
+    GPUFACO,
+    GPUMMAS,
     TSP,
     ColonyTermination,
     Front,
+    GPU2OptIHC,
     GPUMemetic,
     MultiObjectiveTSP,
     OpenPath,
@@ -267,3 +270,54 @@ def test_what_holds_no_cities_is_refused_by_its_type(what):
     if what is not None:
         with pytest.raises((TypeError, ValueError), match=rf"got {type(what).__name__}$|got \(\)$"):
             TSP(what)
+
+
+RING = [[0, 0], [1, 0], [2, 0], [2, 1], [1, 1], [0, 1]]  # the shortest tour is 0 1 2 3 4 5, either way round
+
+
+@pytest.mark.parametrize(
+    ("start", "fixed", "tour"),
+    [
+        (0, [(0, 5)], [0, 5, 4, 3, 2, 1]),
+        (0, [(0, 1)], [0, 1, 2, 3, 4, 5]),
+        (0, [(5, 0)], [0, 5, 4, 3, 2, 1]),  # the chain follows the start
+        (3, [(3, 2), (2, 1)], [3, 2, 1, 0, 5, 4]),
+        (3, [(4, 3), (3, 2)], [3, 2, 1, 0, 5, 4]),
+        (3, [(2, 3), (3, 4), (1, 0)], [3, 4, 5, 0, 1, 2]),
+        (0, [(4, 3), (3, 2)], [0, 5, 4, 3, 2, 1]),  # away from the start, most in the direction given
+        (0, [(4, 3), (1, 2), (2, 3)], [0, 1, 2, 3, 4, 5]),
+    ],
+)
+def test_a_round_trip_turns_so_that_fixed_edges_follow_its_start(start, fixed, tour):
+    assert solve(RING, 1, start=start, end=start, fixed_edges=fixed).tour.tolist() == tour
+
+
+def test_the_direction_of_a_one_way_round_trip_stays():
+    one_way = np.full((4, 4), 9.0)
+    one_way[range(4), [1, 2, 3, 0]] = 1.0
+    assert solve(TSP(matrix=one_way), 1, start=1, end=1, fixed_edges=[(0, 1)]).tour.tolist() == [1, 2, 3, 0]
+    before = {"precedence": [(4, 2)], "fixed_edges": [(0, 1)]}  # 4 before 2 asks for the other way round
+    assert solve(RING, 1, start=0, end=0, **before).tour.tolist() == [0, 5, 4, 3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        [[3, 4]],
+        TSP([[3, 4]]),
+        TSP(matrix=[[0.0]]),
+        OpenPath([[3, 4]]),
+        [("home", 3, 4)],
+        TSP([[3, 4]], names=["a"]),
+    ],
+    ids=repr,
+)
+def test_one_city_has_an_answer(problem):
+    tour, length = solve(problem, 1)
+    assert (tour.tolist(), length) == ([0], 0)
+
+
+@pytest.mark.parametrize("algorithm", [GPUMMAS, GPUACS, GPU2OptIHC, GPUFACO])
+def test_one_city_is_refused_by_colonies(algorithm):
+    with pytest.raises(ValueError, match=r"need at least 2 cities, got 1: use GPUMemetic\(\)"):
+        solve(TSP([[3, 4]]), 1, algorithm=algorithm(backend="cpu"))

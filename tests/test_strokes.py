@@ -1,6 +1,7 @@
 """Strokes in an order with little travel, each in the direction that fits."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -55,3 +56,23 @@ def test_one_stroke_and_closed_strokes():
 def test_other_shapes_are_refused(strokes, options, words):
     with pytest.raises(ValueError, match=words):
         solve_strokes(strokes, 1, **options)
+
+
+@pytest.mark.parametrize("with_middles", [True, False])
+def test_polylines_count_by_their_ends(with_middles):
+    between = [[(4.0, 4.0)] * i if with_middles else [] for i in range(5)]
+    lines = [[tuple(a), *more, tuple(b)] for (a, b), more in zip(STROKES, between, strict=True)]
+    for given in (
+        lines,
+        [np.array(line) for line in lines],
+        [SimpleNamespace(coords=line) for line in lines],
+    ):
+        found = solve_strokes(given, 5)
+        assert found.travel == pytest.approx(shortest(STROKES))
+        assert found.path.shape == (5, 2, 2)
+
+
+@pytest.mark.parametrize("word", ["start", "end"])
+def test_the_place_of_the_pen_is_home(word):
+    with pytest.raises(TypeError, match=f"no argument '{word}': home= is the position"):
+        solve_strokes(STROKES, 1, **{word: 0})

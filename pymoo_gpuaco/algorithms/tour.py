@@ -49,7 +49,7 @@ def canonical(
     rows = np.empty(given.shape, np.int64)
     for tour, row, begin in zip(given, rows, (given == first).argmax(axis=1).tolist(), strict=True):
         row[: len(row) - begin], row[len(row) - begin :] = tour[begin:], tour[:begin]
-        if reversible and row[-1] < row[1]:
+        if reversible and len(row) > 2 and row[-1] < row[1]:
             row[1:] = row[:0:-1].copy()
     return rows
 

@@ -182,7 +182,9 @@ def has_precedence(instance: ListedInstance) -> bool:
 
 
 def _refuse_constraints(instance: ListedInstance, who: str, instead: str = "GPUMemetic()") -> None:
-    """Raise ValueError for a path, for fixed or forbidden edges and for precedence."""
+    """Raise ValueError for one city, a path, fixed or forbidden edges and precedence."""
+    if instance.n < 2:
+        raise ValueError(f"{who} need at least 2 cities, got 1: use {instead}")
     if has_precedence(instance):
         raise ValueError(f"{who} cannot use precedence: use {instead}")
     if instance.constraints is not None:

@@ -28,6 +28,8 @@ def optimal_tour(instance: Instance, form: SymmetricForm | None) -> NDArray[np.i
 
     form : `form_to_search` of the instance, or None. Chains of fixed edges can make it small enough.
     """
+    if instance.n == 1:
+        return np.zeros(1, np.int32)
     if instance.n <= MOST_CITIES:
         return shortest_with_constraints(instance)
     if form is None or form.instance.n > MOST_CITIES:

@@ -49,7 +49,7 @@ def chained_nearest(
 def chained_nearest_by_matrix(matrix: NDArray[np.float64], k: int) -> Candidates:
     """Return the same by a matrix (n, n), row = from."""
     found = nearest_by_matrix(matrix, k)
-    copies = with_equal_rows(matrix, np.flatnonzero(found.distances[:, 0] == 0.0))
+    copies = with_equal_rows(matrix, np.flatnonzero(found.distances[:, :1] == 0.0))
     if not copies.any:
         return found
     return copies.lists(

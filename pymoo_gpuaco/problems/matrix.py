@@ -84,8 +84,8 @@ def _as_square(matrix: ArrayLike, what: str) -> NDArray[np.float64]:
         raise TypeError(f"{what} must be an array of numbers, got dtype {raw.dtype}{hint}")
     if raw.ndim != 2 or raw.shape[0] != raw.shape[1]:
         raise ValueError(f"{what} must be square, got shape {raw.shape}")
-    if len(raw) < 2:
-        raise ValueError(f"{what} must hold at least 2 cities, got {len(raw)}")
+    if not len(raw):
+        raise ValueError(f"{what} must hold at least 1 city, got 0")
     full = np.array(raw, dtype=np.float64, order="C")
     np.fill_diagonal(full, 0.0)
     if cells.dtype.kind in "iuO" or cells.dtype.itemsize > full.dtype.itemsize:  # longdouble
@@ -181,7 +181,7 @@ def half_of(full: NDArray[np.float64]) -> str | None:
     n = len(full)
     lower = sum(np.count_nonzero(row[:i]) for i, row in enumerate(full))
     upper = sum(np.count_nonzero(row[i + 1 :]) for i, row in enumerate(full))
-    if (lower and upper) or 4 * (lower + upper) < n * (n - 1):
+    if n < 2 or (lower and upper) or 4 * (lower + upper) < n * (n - 1):
         return None
     return "upper" if upper else "lower"
 

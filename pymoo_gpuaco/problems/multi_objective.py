@@ -75,6 +75,8 @@ class MultiObjectiveTSP(CitiesProblem):
 
     def check_parts(self) -> None:
         """Raise ValueError unless all objectives are round trips through the same cities without constraints."""
+        if self.n_cities < 2:
+            raise ValueError("problems must have at least 2 cities, got 1")
         if any(part.n_cities != self.n_cities for part in self.parts):
             sizes = ", ".join(f"{part.label or 'one'} with {part.n_cities}" for part in self.parts)
             raise ValueError(f"problems must have the same cities, got {sizes}")

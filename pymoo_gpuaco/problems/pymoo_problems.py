@@ -98,6 +98,8 @@ def distances_of(problem: Any, needs: str) -> Any:
 def check_size(problem: Problem, n: int) -> None:
     """Raise ValueError unless variables and bounds of a problem fit permutations of the n cities of its D."""
     what = type(problem).__name__
+    if n < 2:
+        raise ValueError(f"D of {what} must hold at least 2 cities, got {n}")
     if problem.n_var != n:
         raise ValueError(f"D of {what} is {n} x {n}, but the problem has {problem.n_var} variables")
     # TravelingSalesman has xu = n.

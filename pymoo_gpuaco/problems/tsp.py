@@ -64,7 +64,7 @@ class TSP(CitiesProblem):
 
     Parameters
     ----------
-    coords : (n, 2) or (n, 3) array of finite numbers, at most 1e15 in magnitude; n >= 2. With "EXACT" they differ by
+    coords : (n, 2) or (n, 3) array of finite numbers, at most 1e15 in magnitude; n >= 1. With "EXACT" they differ by
         1e-140 at least or not at all.
     metric : a TSPLIB name ("EUC_2D", "EUC_3D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAN_3D", "MAX_2D",
         "MAX_3D"), "EXACT" for the Euclidean distance without rounding, "MANHATTAN", "CHEBYSHEV" and Concorde's "GEOM"
@@ -182,8 +182,8 @@ class TSP(CitiesProblem):
                 if given is not None:
                     raise ValueError(f"{what} goes with matrix only: {_OF_COORDS[what]}")
             n = self._take_coords(coords, metric, is_known=best_known is not None or optimal_tour is not None)
-        if n < 2:
-            raise ValueError(f"a TSP needs at least 2 cities, got {n}")
+        if n < 1:
+            raise ValueError("a TSP needs at least 1 city, got 0")
         self.n_cities = n
         self.names = None if names is None else check_names(names, n)
         self.ids = None if ids is None else check_ids(ids, n)
@@ -364,8 +364,22 @@ class TSP(CitiesProblem):
         return "".join(f", {word}" for word in words)
 
     def from_home(self, tour: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Rotate a round trip (n,) to begin at `home`, if there is one."""
-        return tour if self.home is None else np.roll(tour, -int(np.argmax(tour == self.home)))
+        """Rotate a round trip (n,) to begin at `home`, if there is one.
+
+        Where the direction is free, the chain of fixed edges at home comes first; without one, most fixed edges are
+        passed from their first city to their second.
+        """
+        if self.home is None:
+            return tour
+        tour = np.roll(tour, -int(np.argmax(tour == self.home)))
+        if not self.symmetric or len(self.precedence) or not len(self.fixed_edges):
+            return tour
+        n, place = self.n_cities, np.argsort(tour)
+        first, second = self.fixed_edges.T
+        step = (place[second] - place[first]) % n
+        forward = (step == 1).astype(int) - (step == n - 1)
+        weight = np.where(first == self.home, n * n, np.where(second == self.home, -n, 1))
+        return np.roll(tour[::-1], 1) if (weight * forward).sum() < 0 else tour
 
     @property
     def cities(self) -> NDArray[np.float64]:
