@@ -9,6 +9,7 @@ import numbers
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from types import FunctionType
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -29,6 +30,17 @@ class KnownKeywords:
         if given and all(one.kind is not inspect.Parameter.VAR_KEYWORD for one in every):
             cls._refuse_unknown(given, parameters(cls.__init__))
         return super().__new__(cls)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Raise TypeError for a method with the name of a dataclass field: it would replace the default."""
+        super().__init_subclass__(**kwargs)
+        for base in cls.__mro__[1:]:
+            for name in vars(base).get("__dataclass_fields__", ()):
+                if isinstance(vars(cls).get(name), (FunctionType, property, classmethod, staticmethod)):
+                    raise TypeError(
+                        f"{cls.__name__}.{name} is a method with the name of the parameter {name!r} of "
+                        f"{base.__name__}: give the method another name"
+                    )
 
     @classmethod
     def _refuse_unknown(cls, given: Iterable[str], known: Iterable[str]) -> None:

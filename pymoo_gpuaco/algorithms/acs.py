@@ -70,12 +70,14 @@ class GPUACS(AntColony):
             others["memory"] = "selective"
         return super()._parameters(selection=ACS, together=variant == "sync", **others)
 
-    def _candidates(self) -> int:
-        return int(get(self.candidate_list_size) or _LONGEST_LIST)
+    def _candidates(self) -> tuple[int, str]:
+        return int(get(self.candidate_list_size) or _LONGEST_LIST), super()._candidates()[1]
 
     def _first_trail(self, n: int) -> float:
         return 1.0 / n  # tau_0 = 1 / (n C_g), Dorigo and Gambardella 1997
 
     def _update(self, evaluated: Permutations) -> None:
         # Eq. (4), Skinderowicz 2016: evaporation and deposit on the edges of the best tour so far only
-        self._apply(deposits=((self._best_tour, self._amount(self._best_length)),), on_tours_only=True)
+        self._apply(
+            evaluated, deposits=((self._best_tour, self._amount(self._best_length)),), on_tours_only=True
+        )

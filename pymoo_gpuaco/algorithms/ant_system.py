@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,50 +14,14 @@ from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
 from pymoo_gpuaco.algorithms.colony import AntColony, Search
 from pymoo_gpuaco.algorithms.individuals import Permutations
 from pymoo_gpuaco.colony.selection import offered_by
-from pymoo_gpuaco.colony.trails import LEAST_MUTATED, TrailUpdate, draw_mutations, edges_apart
+from pymoo_gpuaco.colony.trails import LEAST_MUTATED, draw_mutations, edges_apart
 
 _SELECTIONS = offered_by("GPUAS")
 _UNKNOWN_RUN = 1000  # iterations of a run whose length is unknown
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DepositingColony(AntColony):
-    """A colony whose trails are updated by the ants of the last construction and the best tour so far.
-
-    As in the papers, the defaults are no candidate lists and no local search.
-    """
-
-    candidate_list_size: Count | None = None
-    local_search: Search = False
-
-    def _adopt(self, engine: Any) -> None:
-        super()._adopt(engine)
-        if self._asked_permutations is not None:  # the engine's tours deposit next
-            checks.tours("state['tours']", engine.tours([0]), engine.instance.n)
-
-    @abstractmethod
-    def _deposits(self) -> TrailUpdate:
-        """Return the trail update after an iteration; the best tour so far is known."""
-
-    def _start_from(self, evaluated: Permutations) -> None:
-        # the given tours take the place of the ants' tours in this generation
-        self._accept(evaluated)
-        self._note_best(evaluated)
-        self._deposit(evaluated, by_objective=True)
-
-    def _update(self, evaluated: Permutations) -> None:
-        self._deposit(evaluated, self._by_objective)
-
-    def _deposit(self, evaluated: Permutations, by_objective: bool) -> None:
-        """Update the trails by the ants' tours and their lengths, or by the evaluated tours and their objective."""
-        update = self._deposits()
-        if by_objective:
-            update = update.written_out(evaluated.rows.astype(np.int32), self._cost(evaluated.values))
-        self.engine.update_trails(update)
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class GPUAS(DepositingColony):
+class GPUAS(AntColony):
     """Ant System (Dorigo, Maniezzo, Colorni 1996) with the selection rules of the two Hiroshima papers.
 
     Every ant deposits 1 / length of its tour on its edges. Defaults are those of the papers: no candidate lists and no
@@ -84,6 +46,8 @@ class GPUAS(DepositingColony):
     """
 
     rho: Number = 0.5
+    candidate_list_size: Count | None = None
+    local_search: Search = False
     selection: Word = "auto"
     trials: Count = 8
     switch: Number | None = None
@@ -96,13 +60,13 @@ class GPUAS(DepositingColony):
     def _first_trail(self, n: int) -> float:
         return float(n)  # n / C_g, Eq. (1), Uchida et al. 2012
 
-    def _deposits(self) -> TrailUpdate:
+    def _update(self, evaluated: Permutations) -> None:
         # Eqs. (4) to (6), Uchida et al. 2012: evaporation, then every ant deposits 1 / C_k
-        return self._trail_update(colony_amount=self._unit)
+        self._apply(evaluated, colony_amount=self._unit)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GPUEAS(DepositingColony):
+class GPUEAS(AntColony):
     """Elitist Ant System (Dorigo, Maniezzo, Colorni 1996): all ants and the best tour so far deposit.
 
     Every ant deposits 1 / length of its tour, the best tour so far ``elitist_weight`` times as much. Defaults are those
@@ -121,6 +85,8 @@ class GPUEAS(DepositingColony):
     """
 
     rho: Number = 0.5
+    candidate_list_size: Count | None = None
+    local_search: Search = False
     elitist_weight: Number | None = None
 
     def _check(self) -> None:
@@ -138,14 +104,14 @@ class GPUEAS(DepositingColony):
         # tau_0 = (e + m) / (rho C_g), Box 3.1, Dorigo and Stuetzle 2004
         return (self._weight + self.engine.n_ants) / float(get(self.rho))
 
-    def _deposits(self) -> TrailUpdate:
+    def _update(self, evaluated: Permutations) -> None:
         # section 3.3.2, Dorigo and Stuetzle 2004: tau <- (1 - rho) tau, then 1 / C_k by every ant and e / C by the best
         best = (self._best_tour, self._weight * self._amount(self._best_length))
-        return self._trail_update(deposits=(best,), colony_amount=self._unit)
+        self._apply(evaluated, deposits=(best,), colony_amount=self._unit)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GPURAS(DepositingColony):
+class GPURAS(AntColony):
     """Rank-based Ant System (Bullnheimer, Hartl, Strauss 1999): deposits are weighted by the rank of a tour.
 
     The best w - 1 ants of an iteration deposit, the r-th with weight w - r, and the best tour so far with weight w.
@@ -164,6 +130,8 @@ class GPURAS(DepositingColony):
     """
 
     rho: Number = 0.1
+    candidate_list_size: Count | None = None
+    local_search: Search = False
     ranks: Count = 6
 
     def _check(self) -> None:
@@ -175,16 +143,16 @@ class GPURAS(DepositingColony):
         w = int(get(self.ranks))
         return 0.5 * w * (w - 1) / float(get(self.rho))
 
-    def _deposits(self) -> TrailUpdate:
+    def _update(self, evaluated: Permutations) -> None:
         # section 3.3.3, Dorigo and Stuetzle 2004: (w - r) / C_r by the ants of rank r = 1 .. w-1, w / C by the best
         w = int(get(self.ranks))
         best = (self._best_tour, w * self._amount(self._best_length))
-        ranks = range(1, min(w, self.engine.n_ants + 1))
-        return self._trail_update(deposits=(best,), ranked=tuple(self._unit * (w - rank) for rank in ranks))
+        ranked = tuple(self._unit * (w - rank) for rank in range(1, min(w, self.engine.n_ants + 1)))
+        self._apply(evaluated, deposits=(best,), ranked=ranked)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GPUBWAS(DepositingColony):
+class GPUBWAS(AntColony):
     """Best-Worst Ant System (Cordon, Fernandez de Viana, Herrera, Moreno 2000).
 
     The best tour so far deposits; edges of the iteration's worst tour that are not in it evaporate once more; some
@@ -231,13 +199,10 @@ class GPUBWAS(DepositingColony):
     def _first_trail(self, n: int) -> float:
         return 1.0 / n  # tau_0 = 1 / (n C_g)
 
-    def _deposits(self) -> TrailUpdate:
+    def _update(self, evaluated: Permutations) -> None:
         # Cordon et al. 2000: tau <- (1 - rho) tau, then the best tour so far deposits 1 / C
-        return self._trail_update(deposits=((self._best_tour, self._amount(self._best_length)),))
-
-    def _deposit(self, evaluated: Permutations, by_objective: bool) -> None:
-        super()._deposit(evaluated, by_objective)
-        if by_objective:
+        self._apply(evaluated, deposits=((self._best_tour, self._amount(self._best_length)),))
+        if self._evaluated_deposit():
             worst = evaluated.rows[int(evaluated.values.argmax())].astype(np.int32)
         else:
             worst = self.engine.tours([int(self.engine.lengths().argmax())])[0]

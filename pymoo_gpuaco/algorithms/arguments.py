@@ -7,10 +7,9 @@ Every class that declares fields is decorated with ``@dataclass(kw_only=True, eq
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from types import FunctionType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from pymoo.core.algorithm import Algorithm
@@ -28,6 +27,7 @@ Number: TypeAlias = float | np.floating[Any] | np.integer[Any] | Variable
 Count: TypeAlias = int | np.integer[Any] | Variable
 Word: TypeAlias = str | Variable
 Flag: TypeAlias = bool | Variable
+P = TypeVar("P")
 
 # Names of arguments in pymoo and in other packages for ant colonies, and their names here.
 ALIASES = {
@@ -58,17 +58,6 @@ PYMOO_ARGUMENTS = tuple(checks.parameters(Algorithm))
 _NEVER_NONE = ("termination", "output", "display", "callback", "evaluator")
 
 
-def check_method_names(cls: type) -> None:
-    """Raise TypeError for a method with the name of a parameter: it would replace the default."""
-    for base in cls.__mro__[1:]:
-        for name in vars(base).get("__dataclass_fields__", ()):
-            if isinstance(vars(cls).get(name), (FunctionType, property, classmethod, staticmethod)):
-                raise TypeError(
-                    f"{cls.__name__}.{name} is a method with the name of the parameter {name!r} of "
-                    f"{base.__name__}: give the method another name"
-                )
-
-
 def changed_arguments(algorithm: Any) -> list[str]:
     """Return ``name=value`` of the arguments, without pymoo's own, that differ from their defaults."""
     shown = []
@@ -83,12 +72,25 @@ def changed_arguments(algorithm: Any) -> list[str]:
     return shown
 
 
+def as_parameters(algorithm: Any, kind: Callable[..., P], **others: Any) -> P:
+    """Return ``kind(..)`` of the arguments that have the names of its parameters, and of ``others``."""
+    names = set(checks.parameters(kind)).intersection(algorithm.arguments()).difference(others)
+    return kind(**{name: get(getattr(algorithm, name)) for name in names}, **others)
+
+
 def given_to_setup(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of ``setup`` that replace those of the constructor.
 
     For pymoo's own, None keeps the current value; for others (seed, n_ants, archive, ..) it is a value.
     """
     return {name: value for name, value in given.items() if value is not None or name not in _NEVER_NONE}
+
+
+def check_flags(verbose: Any, progress: Any) -> None:
+    """Raise TypeError for invalid flags of ``setup``."""
+    if not isinstance(verbose, bool | None):
+        raise TypeError(f"verbose must be True or False, got {verbose!r}: termination=.. takes a termination")
+    checks.flag("progress", progress)
 
 
 def check_kinds(given: Mapping[str, Any]) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pymoo.core.variable import Variable, get
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
+from pymoo_gpuaco.algorithms.arguments import Count, Number, Word, as_parameters
 from pymoo_gpuaco.algorithms.individuals import Permutations
 from pymoo_gpuaco.algorithms.tour import TourAlgorithm
 from pymoo_gpuaco.backends import Improver, make_colony, make_improver
@@ -23,7 +23,6 @@ from pymoo_gpuaco.colony import published
 from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate, all_trails, candidate_trails, per_length
 from pymoo_gpuaco.runtime.state import SMALLEST
-from pymoo_gpuaco.runtime.stop import Stop
 
 T = TypeVar("T", float, NDArray[np.float64])
 
@@ -107,7 +106,7 @@ class AntColony(TourAlgorithm):
         common = {"n_ants": self._n_ants(), "memory": memory, "local_search": search, "heuristic": None}
         if self._by_objective and search is not None:
             common |= {"local_search": None, "searched_elsewhere": True}
-        return self._as_parameters(ColonyParameters, **{**common, **others})
+        return as_parameters(self, ColonyParameters, **{**common, **others})
 
     def _n_ants(self) -> int | None:
         return self._size if get(self.n_ants) is None else get(self.n_ants)
@@ -136,13 +135,9 @@ class AntColony(TourAlgorithm):
     def _search(self) -> LocalSearch | None:
         return LocalSearch.of(get(self.local_search))
 
-    def _candidates(self) -> int:
-        k = get(self.candidate_list_size)
-        return _NEIGHBOURS_OF_SEARCH if k is None else int(k)
-
-    def _kind_of_candidates(self) -> str:
-        kind = get(self.candidates)
-        return "nearest" if kind == "auto" else str(kind)
+    def _candidates(self) -> tuple[int, str]:
+        k, kind = get(self.candidate_list_size), str(get(self.candidates))
+        return int(k or _NEIGHBOURS_OF_SEARCH), "nearest" if kind == "auto" else kind
 
     def _forget_run(self) -> None:
         super()._forget_run()
@@ -176,7 +171,7 @@ class AntColony(TourAlgorithm):
         return f"{type(self).__name__}: {self.engine.n_ants} ants, {after}"
 
     def check_loaded(self) -> None:
-        """Validate what a file holds of the run, see `TourAlgorithm.check_loaded`."""
+        """Validate what a file holds of the run, see `PermutationAlgorithm.check_loaded`."""
         super().check_loaded()
         if self._begun:
             checks.real("the unit of the trails", self._unit, SMALLEST)
@@ -188,6 +183,8 @@ class AntColony(TourAlgorithm):
                     checks.tours(name, tour, self.problem.n_var)
 
     def _adopt(self, engine: Any) -> None:
+        if self._asked_permutations is not None:  # tours of the last ask(), which may deposit
+            checks.tours("state['tours']", engine.tours([0]), engine.instance.n)
         search = self._search() if self._by_objective else None
         if search is not None:  # on the same kind of device as the engine
             place = engine.kind, int(self.device), str(get(self.candidates))
@@ -211,22 +208,41 @@ class AntColony(TourAlgorithm):
         self._relative = False  # deposits are relative to the best F, because an F was 0 or negative
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
-        engine = self.engine
-        n_elites = int(get(self.n_elites) or 1)
-        lengths = self._construct(key)
-        self.iteration_mean = float(lengths.mean())
-        if self._by_objective:
-            return self._all_tours(key, lengths)
-        elites = np.array([lengths.argmin()]) if n_elites == 1 else lengths.argsort(kind="stable")[:n_elites]
-        return engine.tours(elites), lengths[elites], max(1, engine.n_built)
+        lengths = self.engine.construct(key)
+        return self._all_tours(key, lengths) if self._by_objective else self._elites(lengths)
 
-    def _construct(self, key: int) -> NDArray[np.float64]:
-        """Build the tours of a generation; return the lengths (m,) of those of the last iteration."""
-        return self.engine.construct(key)
+    def _elites(self, lengths: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
+        """Return the shortest tours of the last construction, whose lengths (m,) these are."""
+        n_elites = int(get(self.n_elites) or 1)
+        self.iteration_mean = float(lengths.mean())
+        elites = np.array([lengths.argmin()]) if n_elites == 1 else lengths.argsort(kind="stable")[:n_elites]
+        return self.engine.tours(elites), lengths[elites], max(1, self.engine.n_built)
+
+    # ---- learning
 
     def _learn(self, evaluated: Permutations) -> None:
         self._note_best(evaluated)
         self._update(evaluated)
+
+    @abstractmethod
+    def _update(self, evaluated: Permutations) -> None:
+        """Update the trails after an iteration; the best tour so far is known."""
+
+    def _apply(self, evaluated: Permutations, **update: Any) -> None:
+        """Evaporate and deposit, see `TrailUpdate`; ``evaluated`` tours deposit for the ants if these are unknown."""
+        complete = TrailUpdate(rho=float(get(self.rho)), **update)
+        if self._evaluated_deposit():
+            rows, costs = evaluated.rows.astype(np.int32), self._cost(evaluated.values)
+            complete = complete.written_out(rows, costs)
+        self.engine.update_trails(complete)
+
+    def _evaluated_deposit(self) -> bool:
+        """Return True if the evaluated tours deposit in place of the ants': all tours, or those of ``sampling``."""
+        return self._by_objective or self._asked_permutations is None
+
+    def _amount(self, length: float) -> float:
+        """Return the deposit 1 / length in units of 1 / C_g, see `_cost`."""
+        return per_length(self._unit, self._cost(length))
 
     def _note_best(self, evaluated: Permutations) -> None:
         """Take the best of evaluated tours as the best so far if it is shorter."""
@@ -268,16 +284,15 @@ class AntColony(TourAlgorithm):
             state = self.engine.export_state()
             self.__dict__.update(_engine_state=state, _by_objective=True, _engine=None)
         super()._set_deadline()
-        if self._improver is not None:
-            self._improver.stop_at(self._until)
 
-    def _stops(self) -> list[Stop]:
-        return [*super()._stops(), *([] if self._improver is None else [self._improver.stop])]
+    def _engines(self) -> list[Any]:
+        return [*super()._engines(), *([] if self._improver is None else [self._improver])]
 
     def _all_tours(
         self, key: int, lengths: NDArray[np.float64]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         """Return the tours of the last construction, followed by the same tours after the local search."""
+        self.iteration_mean = float(lengths.mean())
         built = max(1, self.engine.n_built)
         tours = self.engine.tours(np.arange(len(lengths)))
         if built < len(lengths):  # tours that were not built before the deadline are copies of the shortest
@@ -296,24 +311,10 @@ class AntColony(TourAlgorithm):
         return f"{evaluated}; n_elites=.. limits them"
 
     def release_engine(self) -> None:
-        """Replace engine and improver, see `TourAlgorithm.release_engine`."""
+        """Replace engine and improver, see `PermutationAlgorithm.release_engine`."""
         super().release_engine()
         self._improver = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of the base class without the improver, which is created again."""
         return {**super().__getstate__(), "_improver": None}
-
-    @abstractmethod
-    def _update(self, evaluated: Permutations) -> None:
-        """Update the trails after an iteration; the best tour so far is known."""
-
-    def _amount(self, length: float) -> float:
-        """Return the deposit 1 / length in units of 1 / C_g, see `_cost`."""
-        return per_length(self._unit, self._cost(length))
-
-    def _trail_update(self, **update: Any) -> TrailUpdate:
-        return TrailUpdate(rho=float(get(self.rho)), **update)
-
-    def _apply(self, **update: Any) -> None:
-        self.engine.update_trails(self._trail_update(**update))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,14 @@ from pymoo_gpuaco.runtime.clock import CLOCK
 
 # Maximum points, by number of objectives, whose hypervolume takes about a second.
 _MOST_POINTS = {2: 1_000_000, 3: 20_000, 4: 500}
+
+
+def without_bar(display: Any) -> Any:
+    """Return a copy of a display without its progress bar, a running generator, which cannot be copied."""
+    if getattr(display, "progress", None) is not None:
+        display = copy.copy(display)
+        display.progress = None
+    return display
 
 
 def speed(algorithm: Any, tours: int, elapsed: float) -> tuple[str, float]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pymoo.core.variable import get
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms.arguments import Count, Number
+from pymoo_gpuaco.algorithms.arguments import Count, Number, as_parameters
 from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.algorithms.individuals import Permutations
 from pymoo_gpuaco.backends import make_faco
@@ -73,7 +73,7 @@ class GPUFACO(AntColony):
             raise ValueError("candidate_list_size must be an integer in [1, 1024] for GPUFACO, got None")
         checks.choice("pheromone", get(self.pheromone), ("auto", "candidate"))
         search = None if self._by_objective else self._search()
-        return self._as_parameters(FacoParameters, n_ants=self._n_ants(), local_search=search, **others)
+        return as_parameters(self, FacoParameters, n_ants=self._n_ants(), local_search=search, **others)
 
     def _begin(self) -> None:
         self._begin_with(self.engine.begin())  # the engine starts with tau_max of its first tour
@@ -82,34 +82,22 @@ class GPUFACO(AntColony):
         self.engine.begin()  # a source follows
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
-        tours, lengths, built = super()._build(key)
+        if self._custom_objective:  # one iteration, because the evaluated elites determine the next source
+            return super()._build(key)
+        iterations = int(get(self.iterations) or self.engine.usual_iterations)
+        self.engine.iterate(key, iterations)
+        tours, lengths, built = self._elites(self.engine.lengths())
         best, length = self.engine.best
-        if self._iterations() > 1 and length < lengths[0]:  # of an iteration before the last
+        if iterations > 1 and length < lengths[0]:  # of an iteration before the last
             n_elites = int(get(self.n_elites) or 1)
             tours = np.concatenate([best[None], tours])[:n_elites]
             lengths = np.append(length, lengths)[:n_elites]
         return tours, lengths, built
 
-    def _construct(self, key: int) -> NDArray[np.float64]:
-        if self._custom_objective:  # one iteration, because the evaluated elites determine the next source
-            return super()._construct(key)
-        self.engine.iterate(key, self._iterations())
-        return self.engine.lengths()
-
-    def _iterations(self) -> int:
-        return 1 if self._custom_objective else int(get(self.iterations) or self.engine.usual_iterations)
-
-    def _start_from(self, evaluated: Permutations) -> None:
-        super()._start_from(evaluated)
-        self._follow(*evaluated.best())
-
     def _update(self, evaluated: Permutations) -> None:
-        # without a custom objective the engine has chosen the sources of all iterations
-        if self._custom_objective:
-            self._follow(*evaluated.best())
-
-    def _follow(self, tour: NDArray[np.int32], length: float) -> None:
-        """Make a tour the source and deposit on it."""
+        if not self._custom_objective and self._asked_permutations is not None:
+            return  # the engine has chosen the sources of all iterations
+        tour, length = evaluated.best()
         parameters = self._parameters()
         limits = parameters.limits(self._cost(self._best_length) / self._unit, self.instance.k)
         self.engine.follow(parameters.update(tour, self._amount(length), limits))

@@ -23,9 +23,11 @@ class Permutations(NamedTuple):
         first = int(self.values.argmin())
         return self.rows[first].astype(np.int32), float(self.values[first])
 
-    def same_rows(self, rows: NDArray[Any]) -> bool:
-        """Return True if these are the rows."""
-        return rows is self.rows or np.array_equal(rows, self.rows)
+    def without(self, others: Permutations | None) -> Permutations:
+        """Return the rows that are not among the others."""
+        known = set() if others is None else {row.tobytes() for row in others.rows}
+        new = np.array([row.tobytes() not in known for row in self.rows], dtype=bool)
+        return Permutations(self.rows[new], self.values[new])
 
     def check(self, n: int) -> None:
         """Raise ValueError unless the rows are permutations of 0 .. n-1 and the objectives finite."""
@@ -44,15 +46,20 @@ def sampled(sampling: Any, size: int | None, algorithm: Any) -> NDArray[np.int64
     return checks.tours("sampling", given.get("X"), problem.n_var)
 
 
-def objectives_of(infills: Population | None, k: int) -> NDArray[np.float64]:
-    """Return the objective (e,), or k objectives (e, k), of evaluated individuals.
+def told_by(infills: Population | None, problem: Any, asked: Permutations | None) -> Permutations:
+    """Return the rows of evaluated individuals and their F; the rows of ``asked`` itself if they are equal.
 
-    Raises TypeError or ValueError for none, for those that are not evaluated, and for F that is not finite.
+    Raises TypeError or ValueError for none, for rows that are no permutations, and for F that is missing or not finite.
     """
     if infills is None or len(infills) == 0:
         raise ValueError("tell() needs the evaluated individuals of ask(), got none")
     if not isinstance(infills, Population):
         raise TypeError(f"tell() needs a Population, got {type(infills).__name__}")
+    rows, k = infills.get("X"), problem.n_obj
+    if asked is not None and np.array_equal(rows, asked.rows):
+        rows = asked.rows
+    else:
+        rows = checks.tours("infills", rows, problem.n_var)
     values = [individual.F for individual in infills]
     if any(f is None or np.size(f) != k for f in values):
         expected = "one value" if k == 1 else f"{k} values"
@@ -62,4 +69,14 @@ def objectives_of(infills: Population | None, k: int) -> NDArray[np.float64]:
         raise ValueError(
             f"F of individuals given to tell() must be finite, got {objectives[~np.isfinite(objectives)][0]}"
         )
-    return objectives[:, 0] if k == 1 else objectives
+    return Permutations(rows, objectives[:, 0] if k == 1 else objectives)
+
+
+def best_of(asked: Population | None, built: Permutations | None) -> Population:
+    """Return the evaluated individuals; without any, the best that an engine has ``built``, if any."""
+    if asked is None:
+        return Population.empty()
+    found = [one for one in asked if "F" in one.evaluated and np.isfinite(one.F).all()]
+    if not found and built is not None:
+        return asked[[int(built.values.argmin())]]
+    return Population.create(*found)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pymoo.core.variable import get
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
+from pymoo_gpuaco.algorithms.arguments import Count, Number, Word, as_parameters
 from pymoo_gpuaco.algorithms.tour import TourAlgorithm
 from pymoo_gpuaco.backends import Devices, SearchEngine, has_precedence, make_search
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
@@ -83,7 +83,7 @@ class GPUMemetic(TourAlgorithm):
         self._parameters()
 
     def _parameters(self) -> MemeticParameters:
-        return self._as_parameters(MemeticParameters)
+        return as_parameters(self, MemeticParameters)
 
     def _adapt_to_custom_objective(self, value: float, length: float) -> None:
         raise ValueError(
@@ -92,15 +92,12 @@ class GPUMemetic(TourAlgorithm):
             "GPURAS, GPUBWAS, GPUFACO and GPU2OptIHC take any objective"
         )
 
-    def _candidates(self) -> int:
-        return int(get(self.candidate_list_size) or MOST_CANDIDATES)
-
-    def _kind_of_candidates(self) -> str:
-        kind = str(get(self.candidates))
+    def _candidates(self) -> tuple[int, str]:
+        k, kind = int(get(self.candidate_list_size) or MOST_CANDIDATES), str(get(self.candidates))
         if self.problem.n_var <= MOST_CITIES:
-            return "nearest"  # dynamic programming needs no candidates
+            return k, "nearest"  # dynamic programming needs no candidates
         # the engine selects the edges of least alpha among these
-        return "quadrant" if kind in ("auto", "alpha") else kind
+        return k, "quadrant" if kind in ("auto", "alpha") else kind
 
     def _engine_maker(self) -> Callable[[ListedInstance], SearchEngine]:
         parameters = self._parameters()

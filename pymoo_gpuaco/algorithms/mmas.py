@@ -118,7 +118,7 @@ class GPUMMAS(AntColony):
             tour, length = self._best_tour, self._best_length
         elif best_so_far_deposits(self._iteration, rule):
             tour, length = self._recent_tour, self._recent_length
-        self._apply(deposits=((tour, self._amount(length)),), tau_min=tau_min, tau_max=tau_max)
+        self._apply(evaluated, deposits=((tour, self._amount(length)),), tau_min=tau_min, tau_max=tau_max)
         self._iteration += 1
         patience = int(get(self.restart_after))
         if self._idle >= patience and self._idle % patience == 0:

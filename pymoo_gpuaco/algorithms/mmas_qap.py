@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.variable import get
 
-from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
+from pymoo_gpuaco.algorithms.arguments import Count, Number, Word, as_parameters
 from pymoo_gpuaco.algorithms.permutation import PermutationAlgorithm
 from pymoo_gpuaco.assignment.exact import MOST_TO_BOUND, gilmore_lawler, is_small, least_cost
 from pymoo_gpuaco.assignment.model import make_model
@@ -68,8 +68,8 @@ class GPUMMASQAP(PermutationAlgorithm):
 
     def _parameters(self) -> AssignmentParameters:
         colonies = get(self.n_colonies)
-        return self._as_parameters(
-            AssignmentParameters, n_colonies=self._colonies if colonies is None else colonies
+        return as_parameters(
+            self, AssignmentParameters, n_colonies=self._colonies if colonies is None else colonies
         )
 
     def _inspect_problem(self) -> None:

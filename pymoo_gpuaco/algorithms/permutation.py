@@ -1,8 +1,7 @@
 """Base of all algorithms: an engine searches permutations, and pymoo's ``minimize``, ask/tell and checkpoints drive it.
 
-``ask`` calls the engine, and its best permutations become pymoo individuals without F. The user's evaluator sets F, and
-with ``tell`` the algorithm learns from it. ``evaluator.n_eval`` counts every permutation that was built. A copy or a
-pickle holds the engine's exported state instead of the engine, and builds a new engine when it needs one.
+The best permutations of the engine become pymoo individuals without F. The user's evaluator sets F, and the algorithm
+learns from it. A copy or a pickle holds the engine's exported state, and builds a new engine when it needs one.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,39 +22,30 @@ from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 from pymoo.core.result import Result
 from pymoo.core.termination import Termination
-from pymoo.core.variable import get
 from pymoo.util.display.output import Output
 from pymoo.util.optimum import filter_optimum
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms.arguments import (
-    ALIASES,
-    CHANGED_BY_A_RUN,
-    PYMOO_ARGUMENTS,
-    changed_arguments,
-    check_kinds,
-    check_method_names,
-    check_sampling,
-    check_seed,
-    given_to_setup,
-)
-from pymoo_gpuaco.algorithms.display import ColonyOutput
-from pymoo_gpuaco.algorithms.individuals import Permutations, objectives_of, sampled
+from pymoo_gpuaco.algorithms import arguments
+from pymoo_gpuaco.algorithms.display import ColonyOutput, without_bar
+from pymoo_gpuaco.algorithms.individuals import Permutations, best_of, sampled, told_by
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, check_termination, progress, seconds_left
 from pymoo_gpuaco.backends import check_backend
 from pymoo_gpuaco.runtime import compiling
 from pymoo_gpuaco.runtime.background import interruptible
 from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.state import State
-from pymoo_gpuaco.runtime.stop import Stop, end_on_interrupt
+from pymoo_gpuaco.runtime.stop import end_on_interrupt
 from pymoo_gpuaco.runtime.threads import MOST_THREADS, run_in_progress
-
-P = TypeVar("P")
 
 # First estimate of the time of a generation after its search (evaluation, learning), as a share of the set-up time.
 _POST_SEARCH_SHARE = 0.05
 _ALLOWED_OVERRUN = 0.2  # s that a generation may end after its deadline
 
+_NO_TIME = (
+    "pymoo_gpuaco: set-up took %.2g s and reached the time limit: no time to search, the run ends with its first tour; "
+    "give more seconds"
+)
 _log = logging.getLogger("pymoo_gpuaco")
 
 
@@ -92,25 +82,19 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
     device: int = 0
     threads: int | None = None
 
-    _aliases: ClassVar[Mapping[str, str]] = ALIASES
+    _aliases: ClassVar[Mapping[str, str]] = arguments.ALIASES
     _default_termination: ClassVar[Callable[[], Termination]] = partial(ColonyTermination, proven=True)
     _default_output: ClassVar[Callable[[], Output]] = ColonyOutput
     _several_devices: ClassVar[bool] = False  # the engine may use several devices
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Raise TypeError for a method with the name of a parameter: it would replace the default."""
-        super().__init_subclass__(**kwargs)
-        check_method_names(cls)
 
     def __post_init__(self) -> None:
         """Pass pymoo's own arguments to pymoo, and validate all arguments."""
         if self.output is None:
             self.output = type(self)._default_output()
-        own = {name: getattr(self, name) for name in PYMOO_ARGUMENTS}
-        check_kinds(own)
+        own = {name: getattr(self, name) for name in arguments.PYMOO_ARGUMENTS}
+        arguments.check_kinds(own)
         super().__init__(**own)
-        #: the arguments that a run changes, in their state before it
-        self._given: dict[str, Any] = {name: own[name] for name in CHANGED_BY_A_RUN}
+        self._given = {name: own[name] for name in arguments.CHANGED_BY_A_RUN}  # as before a run
         self._forget_run()
         self._check()
 
@@ -129,13 +113,12 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
         self._built_at = 0.0  # end of the last search by CLOCK.monotonic()
         self._post_search_seconds = 0.0  # s of the last generation after its search
         self._conversion_seconds = 0.0  # s of converting the results to pymoo's at the end of the run
-        self._until: float | None = None  # deadline of the engine, by CLOCK.monotonic()
 
     # ---- what a subclass provides
 
     def _check(self) -> None:
         """Validate the arguments of the class; raise TypeError or ValueError."""
-        check_sampling(self.sampling)
+        arguments.check_sampling(self.sampling)
         check_backend(self.backend, self.device, self._several_devices)
         checks.optional_integer("threads", self.threads, 1, MOST_THREADS)
 
@@ -148,7 +131,7 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
 
     @staticmethod
     @abstractmethod
-    def _make_engine(*arguments: Any, **keywords: Any) -> Any:
+    def _make_engine(*args: Any, **kwargs: Any) -> Any:
         """Create the engine from instance, ``parameters``, ``backend`` and ``device``: a function of ``backends``."""
 
     @abstractmethod
@@ -169,13 +152,8 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
         """Learn from the rows of the generation and from their F, which the evaluator has set."""
 
     def _accept(self, outside: Permutations) -> None:
-        """Add evaluated rows that ``ask`` did not return; ``_learn`` follows, with all evaluated rows."""
+        """Add evaluated rows that no ``ask`` built, or those of ``sampling``; ``_learn`` follows, with all rows."""
         self.engine.accept(outside.rows, outside.values)
-
-    def _start_from(self, evaluated: Permutations) -> None:
-        """Start from the evaluated rows of ``sampling``."""
-        self._accept(evaluated)
-        self._learn(evaluated)
 
     def canonical(self, rows: NDArray[Any]) -> NDArray[np.int64]:
         """Return a copy (e, n) in which equal solutions are equal rows."""
@@ -190,23 +168,17 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
         """Return the name of the algorithm and a summary of its parameters, for the header; the engine exists."""
         return type(self).__name__
 
-    # ---- arguments
+    # ---- arguments and engine; a copy or a pickle leaves out the engine and the instance, which are built again
 
     @classmethod
     def arguments(cls) -> tuple[str, ...]:
         """Return the names of the arguments without pymoo's own; ``setup`` and ``minimize`` take both as well."""
-        return tuple(one.name for one in fields(cls) if one.init and one.name not in PYMOO_ARGUMENTS)
-
-    def _as_parameters(self, kind: Callable[..., P], **others: Any) -> P:
-        """Return ``kind(..)`` of the arguments that have the names of its parameters, and of ``others``."""
-        names = set(checks.parameters(kind)).intersection(self.arguments()).difference(others)
-        return kind(**{name: get(getattr(self, name)) for name in names}, **others)
+        names = (one.name for one in fields(cls) if one.init)
+        return tuple(name for name in names if name not in arguments.PYMOO_ARGUMENTS)
 
     def __repr__(self) -> str:
         """Return the name of the class and the arguments that differ from their defaults."""
-        return f"{type(self).__name__}({', '.join(changed_arguments(self))})"
-
-    # ---- engine and instance: rebuilt after a copy or a pickle, which leave them out
+        return f"{type(self).__name__}({', '.join(arguments.changed_arguments(self))})"
 
     @property
     def instance(self) -> Any:
@@ -253,17 +225,12 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return all attributes but the engine and the instance, with the engine's state as plain arrays."""
-        state = self.__dict__.copy()
+        state = {**self.__dict__, "_engine": None, "_instance": None, "_asked": None}
         if self._engine is not None:
             state["_engine_state"] = self._engine.export_state()
-        state |= dict.fromkeys(("_engine", "_instance", "_asked"))
         if self.start_time is not None:  # minus the seconds of the run: time in a file does not count
             state["start_time"] = self.start_time - CLOCK.wall()
-        if getattr(self.display, "progress", None) is not None:
-            # a progress bar is a running generator with a thread, which cannot be copied
-            state["display"] = copy.copy(self.display)
-            state["display"].progress = None
-        return state
+        return {**state, "display": without_bar(self.display)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Set the attributes of a state."""
@@ -272,10 +239,7 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
             self.start_time += CLOCK.wall()
 
     def check_loaded(self) -> None:
-        """Validate the arguments and what a file holds of the run, except the engine's state, which the engine checks.
-
-        Raises TypeError or ValueError.
-        """
+        """Raise TypeError or ValueError for invalid data of a file; the engine checks its own state."""
         self._check()
         if not isinstance(self._engine_state, dict | None) or not (self._engine is self._instance is None):
             raise ValueError("a file holds the state of an engine as arrays, not an engine or an instance")
@@ -291,15 +255,11 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
 
         A misspelt argument raises TypeError. If the call raises an error, the object is unchanged.
         """
-        if not isinstance(verbose, bool | None):
-            raise TypeError(
-                f"verbose must be True or False, got {verbose!r}: termination=.. takes a termination"
-            )
-        checks.flag("progress", progress)
-        self._refuse_unknown(kwargs, self.arguments() + PYMOO_ARGUMENTS)
+        arguments.check_flags(verbose, progress)
+        self._refuse_unknown(kwargs, self.arguments() + arguments.PYMOO_ARGUMENTS)
         before = self.__dict__.copy()
         try:
-            self._begin_again(given_to_setup(kwargs))
+            self._begin_again(arguments.given_to_setup(kwargs))
             verbose = self.verbose if verbose is None else verbose
             with compiling.announced(print if verbose else None):  # None: the logger
                 super().setup(problem, verbose=verbose, progress=progress)
@@ -313,9 +273,8 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
 
     def _begin_again(self, given: dict[str, Any]) -> None:
         """Reset the object to its last arguments and those ``given``."""
-        before = {} if self.problem is None else self._given
         data = self.data
-        self.__dict__.update({**before, **given})
+        self.__dict__.update({} if self.problem is None else self._given, **given)
         self.__post_init__()
         self.data: Any = data  # the user's
         check_termination(self.termination)
@@ -323,7 +282,7 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
         self._given["termination"] = copy.deepcopy(self.termination)
         if self.termination is None:
             self.termination = type(self)._default_termination()
-        check_seed(self.seed)
+        arguments.check_seed(self.seed)
 
     def _setup(self, problem: Problem, **kwargs: Any) -> None:
         # The time of the run includes set-up and loading compiled code, but not compilation, which occurs once.
@@ -371,17 +330,15 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
 
     def _needs_problem(self) -> None:
         if self.problem is None:
-            raise ValueError(
-                "there is no run yet: call setup(problem, ..) first, or minimize(problem, algorithm)"
-            )
+            raise ValueError("there is no run yet: call setup(problem, ..) or minimize(problem, algorithm)")
 
-    # ---- time
+    # ---- ask
 
     def _set_deadline(self) -> None:
         """Set the engine's deadline, because a generation may be longer than the remaining time.
 
-        The time of a generation after its search is reserved: some tenths of a second for millions of cities. A
-        generation may end ``_ALLOWED_OVERRUN`` late: if it ended early, an empty generation would follow.
+        The time after its search is reserved: some tenths of a second for millions of cities. A generation may end
+        ``_ALLOWED_OVERRUN`` late: if it ended early, an empty generation would follow.
         """
         if self._engine is None:  # the run continues in another process; compilation does not count
             began = CLOCK.monotonic()
@@ -392,27 +349,17 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
         if left is not None:
             left -= max(0.0, self._post_search_seconds + self._conversion_seconds - _ALLOWED_OVERRUN)
             if left <= 0.0 and not self._begun:
-                _log.warning(
-                    "pymoo_gpuaco: set-up took %.2g s and reached the time limit: no time to search, the run ends "
-                    "with its first tour; give more seconds",
-                    self._setup_seconds,
-                )
-        self._until = None if left is None else CLOCK.monotonic() + left
-        self.engine.stop_at(self._until)
-
-    @property
-    def _started(self) -> float:
-        """Start of the run by CLOCK.wall(); the current time before the run."""
-        return CLOCK.wall() if self.start_time is None else float(self.start_time)
+                _log.warning(_NO_TIME, self._setup_seconds)
+        until = None if left is None else CLOCK.monotonic() + left
+        for engine in self._engines():
+            engine.stop_at(until)
 
     def _progress(self) -> float:
         """Return the used share of the termination's budget, in [0, 1]; NaN without a budget."""
-        return progress(self.termination, self._started)
+        return progress(self.termination, self.start_time)
 
     def _seconds_left(self) -> float | None:
-        return seconds_left(self.termination, self._started)
-
-    # ---- ask
+        return seconds_left(self.termination, self.start_time)
 
     def _initialize_infill(self) -> Population:
         if self.sampling is None:
@@ -446,11 +393,11 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
     def _uninterrupted(self, work: Callable[[], object]) -> None:
         """Call ``work()``, which uses the engine. An interrupt from the keyboard ends it early and is then raised."""
         with run_in_progress(self.threads):
-            end_on_interrupt(work, *self._stops())
+            end_on_interrupt(work, *(engine.stop for engine in self._engines()))
 
-    def _stops(self) -> list[Stop]:
-        """Return the stops of all engines of the run."""
-        return [self.engine.stop]
+    def _engines(self) -> list[Any]:
+        """Return all engines of the run, which end at a deadline or an interrupt."""
+        return [self.engine]
 
     def _draw_key(self) -> int:
         return int(self.random_state.integers(0, 2**64, dtype=np.uint64))
@@ -465,43 +412,31 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
 
     # ---- tell
 
-    def _initialize_advance(self, infills: Population | None = None, **kwargs: Any) -> None:
+    def _advance(self, infills: Population | None = None, **kwargs: Any) -> None:
         if not self._begun:
             raise ValueError("tell() needs the evaluated individuals of ask(): call ask() first")
-        self._advance(infills)
-
-    def _advance(self, infills: Population | None = None, **kwargs: Any) -> None:
         evaluated = self._evaluated(infills)
+        # in an ask-and-tell loop the user may evaluate with another evaluator
+        self.evaluator.n_eval = max(self.evaluator.n_eval, self._n_eval_due)
         self.pop = infills
         if self.sampling is not None and not self.is_initialized:
-            self._uninterrupted(lambda: self._start_from(evaluated))
-        else:
-            end_on_interrupt(
-                lambda: self._learn_from(evaluated)
-            )  # no stops: an interrupt waits for the short update
+            self._uninterrupted(lambda: self._learn_from(evaluated))
+        else:  # no stops: an interrupt waits for the short update
+            end_on_interrupt(lambda: self._learn_from(evaluated))
+
+    _initialize_advance = _advance
 
     def _evaluated(self, infills: Population | None) -> Permutations:
         """Return the rows of evaluated individuals and their F; raise TypeError or ValueError for invalid ones."""
-        values = objectives_of(infills, self.problem.n_obj)
-        rows = infills.get("X")  # type: ignore[union-attr]
-        known = self._asked_permutations
-        if known is not None and np.array_equal(rows, known.rows):
-            rows = known.rows  # later comparisons are by identity
-        else:
-            rows = checks.tours("infills", rows, self.problem.n_var)
-        # in an ask-and-tell loop the user may evaluate with another evaluator
-        self.evaluator.n_eval = max(self.evaluator.n_eval, self._n_eval_due)
-        return Permutations(rows, values)
+        return told_by(infills, self.problem, self._asked_permutations)
 
     def _learn_from(self, evaluated: Permutations) -> None:
         """Learn from evaluated rows; the engine accepts those that the last ``ask`` did not return."""
         asked = self._asked_permutations
         if asked is None or evaluated.rows is not asked.rows:
-            known = set() if asked is None else {row.tobytes() for row in asked.rows}
-            rows = self.canonical(evaluated.rows)
-            new = np.array([row.tobytes() not in known for row in rows], dtype=bool)
-            if new.any():
-                self._accept(Permutations(rows[new], evaluated.values[new]))
+            outside = Permutations(self.canonical(evaluated.rows), evaluated.values).without(asked)
+            if len(outside.rows):
+                self._accept(outside)
         self._learn(evaluated)
 
     def _set_optimum(self) -> None:
@@ -511,12 +446,9 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
 
     def _rescue(self) -> None:
         """Merge the best row of an interrupted generation into ``opt``, an evaluated one if there is any."""
-        if self._asked is None:
-            return
-        found = [one for one in self._asked if "F" in one.evaluated and np.isfinite(one.F).all()]
-        if not found and self._asked_permutations is not None:
-            found = list(self._asked[[int(self._asked_permutations.values.argmin())]])
-            self.evaluator.eval(self.problem, Population.create(*found), algorithm=self)
-        if found:
+        found = best_of(self._asked, self._asked_permutations)
+        if len(found):
+            if "F" not in found[0].evaluated:
+                self.evaluator.eval(self.problem, found, algorithm=self)
             known = Population.empty() if self.opt is None else self.opt
-            self.opt = filter_optimum(Population.create(*known, *found), least_infeasible=True)
+            self.opt = filter_optimum(Population.merge(known, found), least_infeasible=True)

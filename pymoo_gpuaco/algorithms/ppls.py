@@ -73,7 +73,7 @@ class FrontAlgorithm(TourAlgorithm):
         self._logged_dropped = 0  # dropped members at the last log line
 
     def _instance_maker(self) -> Callable[[], Any]:
-        problem, k = self.problem, self._candidates()
+        problem, (k, _) = self.problem, self._candidates()
 
         def make() -> Any:
             given = as_multi_objective(problem)
@@ -259,8 +259,8 @@ class GPU2PPLS(FrontAlgorithm):
 
     # ---- the engine
 
-    def _candidates(self) -> int:
-        return int(get(self.candidate_list_size))
+    def _candidates(self) -> tuple[int, str]:
+        return int(get(self.candidate_list_size)), "nearest"
 
     def _parameters(self) -> FrontParameters:
         k = as_multi_objective(self.problem).n_obj

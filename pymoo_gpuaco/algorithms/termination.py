@@ -211,11 +211,12 @@ def _parts(termination: Any) -> list[Any]:
     return [termination]
 
 
-def progress(termination: Any, started: float) -> float:
-    """Return the progress in [0, 1] of a run that began at ``started`` by CLOCK.wall().
+def progress(termination: Any, started: float | None) -> float:
+    """Return the progress in [0, 1] of a run that began at ``started`` by CLOCK.wall(); None: it begins now.
 
     It is NaN if the termination has no budget: a target or a tolerance does not determine the end of a run.
     """
+    started = CLOCK.wall() if started is None else started
     shares = [_share_of_budget(part, started) for part in _parts(termination)]
     return max((share for share in shares if not math.isnan(share)), default=float("nan"))
 
@@ -230,8 +231,9 @@ def _share_of_budget(termination: Any, started: float) -> float:
     return min(1.0, float(termination.perc))
 
 
-def seconds_left(termination: Any, started: float) -> float | None:
-    """Return the remaining seconds of a run that began at ``started`` by CLOCK.wall(); None without a time limit."""
+def seconds_left(termination: Any, started: float | None) -> float | None:
+    """Return the remaining seconds of a run, see `progress`; None without a time limit."""
+    started = CLOCK.wall() if started is None else started
     left = [_FOREVER]
     for part in _parts(termination):
         if isinstance(part, TimeBasedTermination):

@@ -70,15 +70,11 @@ class TourAlgorithm(PermutationAlgorithm):
     # ---- the instance
 
     @abstractmethod
-    def _candidates(self) -> int:
-        """Return the length of the candidate lists."""
-
-    def _kind_of_candidates(self) -> str:
-        """Return the kind of the candidate lists, see ``candidates.lists.with_lists``."""
-        return "nearest"
+    def _candidates(self) -> tuple[int, str]:
+        """Return length and kind of the candidate lists, see ``candidates.lists.with_lists``."""
 
     def _instance_maker(self) -> Callable[[], ListedInstance]:
-        problem, k, kind = self.problem, self._candidates(), self._kind_of_candidates()
+        problem, (k, kind) = self.problem, self._candidates()
         stop, with_ties = self._set_up_stop(), self._lists_with_ties
 
         def make() -> ListedInstance:

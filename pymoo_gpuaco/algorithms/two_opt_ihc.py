@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.variable import get
 
-from pymoo_gpuaco.algorithms.arguments import Count, Word
+from pymoo_gpuaco.algorithms.arguments import Count, Word, as_parameters
 from pymoo_gpuaco.algorithms.individuals import Permutations
 from pymoo_gpuaco.algorithms.tour import TourAlgorithm
 from pymoo_gpuaco.backends import make_climbers
@@ -50,12 +50,12 @@ class GPU2OptIHC(TourAlgorithm):
 
     def _parameters(self) -> ClimberParameters:
         n_climbers = get(self.n_climbers)
-        return self._as_parameters(
-            ClimberParameters, n_climbers=self._size if n_climbers is None else n_climbers
+        return as_parameters(
+            self, ClimberParameters, n_climbers=self._size if n_climbers is None else n_climbers
         )
 
-    def _candidates(self) -> int:
-        return 1  # all pairs are evaluated; no list is read
+    def _candidates(self) -> tuple[int, str]:
+        return 1, "nearest"  # all pairs are evaluated; no list is read
 
     def _adopt(self, engine: Any) -> None:
         self._size = engine.n_climbers  # fixed for the run, also if a copy continues with another engine
@@ -70,7 +70,5 @@ class GPU2OptIHC(TourAlgorithm):
         return tour[None, :], np.array([length]), max(1, finished)
 
     def _accept(self, outside: Permutations) -> None:
-        """Do nothing: climbers do not learn from other tours."""
-
-    def _start_from(self, evaluated: Permutations) -> None:
-        self.engine.start_from(evaluated.rows[np.argsort(evaluated.values, kind="stable")])
+        if self._asked_permutations is None:  # tours of ``sampling``; climbers do not learn from others
+            self.engine.start_from(outside.rows[np.argsort(outside.values, kind="stable")])

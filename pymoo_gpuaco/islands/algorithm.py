@@ -103,8 +103,8 @@ class Islands(TourAlgorithm):
             return checks.integer("exchange_every", self.exchange_every, 1)
         return checks.real("exchange_every", self.exchange_every, 0.0, 3600.0, open_low=True)
 
-    def _candidates(self) -> int:
-        return 1  # the client only measures tours
+    def _candidates(self) -> tuple[int, str]:
+        return 1, "nearest"  # the client only measures tours
 
     @property
     def may_stagnate(self) -> bool:
