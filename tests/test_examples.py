@@ -19,7 +19,11 @@ EXPECTED = {
     "custom_problem": ("round trip of ", None),
     "large_instance": ("320000 trails in 1.2 MiB", None),
     "tolls": ("with one evaluation a generation", None),
+    "service": (" s of search, budget: 0.5", None),
 }
+
+# example: packages of an extra
+NEEDED = {"service": ("fastapi", "uvicorn")}
 
 # example: arguments of a short run
 SHORT = {"colony_study": ("3", "500")}
@@ -34,6 +38,8 @@ def test_none_is_forgotten():
 @pytest.mark.parametrize("name", EXPECTED)
 def test_example_runs(name, tmp_path, monkeypatch, capsys):
     printed, files = EXPECTED[name]
+    for package in NEEDED.get(name, ()):
+        pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [name, *SHORT.get(name, ())])
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
