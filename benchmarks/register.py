@@ -32,6 +32,7 @@ _COLONY_ON_CARD = (*_CUDA, *_COLONY, *_WALKS, "cuda_src/local_search")
 
 #: Script in benchmarks/ -> files and folders that its results depend on
 MEASURES = {
+    "assignment": (*_CPU, *_CUDA, "pymoo_gpuaco/assignment", "cuda_src/assignment"),
     "asymmetric_kinds": (*_CPU, *_MEMETIC),
     "colony_strength": (*_COLONY_ON_CARD, "pymoo_gpuaco/backends/cpu", "cuda_src/faco"),
     "cpu_acs": (*_CPU, *_COLONY),

@@ -63,6 +63,8 @@ PAGES = {
         "cpu_hamiltonian",
         "gpu_precedence",
         "cpu_precedence",
+        "gpu_assignment",
+        "cpu_assignment",
         "fronts",
         "gpu_fronts",
         "ga_",
