@@ -23,6 +23,7 @@ from tests import test_engines as shared
 from tests import test_engines_climbers as climbers
 from tests import test_faco as faco
 from tests import test_heuristic as heuristics
+from tests import test_own_rules as own_rules
 from tests import test_scales as scales
 from tests import test_trail_updates as updates
 from tests.algorithm_cases import small
@@ -72,6 +73,10 @@ def test_a_heuristic(way):
 @pytest.mark.parametrize("way", ["rwm", "candidate memory", "acs sync", "acs selective"])
 def test_a_heuristic_where_candidates_are_visited(way):
     heuristics.test_ants_whose_candidates_are_visited_take_the_best_by_heuristic(way, CUDA)
+
+
+def test_tours_of_a_local_search_in_python():
+    own_rules.test_tours_in_place_of_those_of_the_last_construction_deposit(CUDA)
 
 
 @pytest.mark.parametrize("memory", ["dense", "candidate"])

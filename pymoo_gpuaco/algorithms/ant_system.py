@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +15,9 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
 from pymoo_gpuaco.algorithms.colony import AntColony, Search
 from pymoo_gpuaco.algorithms.individuals import Permutations
-from pymoo_gpuaco.colony.selection import offered_by
+from pymoo_gpuaco.colony.selection import check_selection
 from pymoo_gpuaco.colony.trails import LEAST_MUTATED, draw_mutations, edges_apart
 
-_SELECTIONS = offered_by("GPUAS")
 _UNKNOWN_RUN = 1000  # iterations of a run whose length is unknown
 
 
@@ -29,7 +30,8 @@ class GPUAS(AntColony):
 
     Parameters
     ----------
-    selection : "auto", or a rule of the table on the page of ``GPUAS``, such as "roulette". Exact rules draw from the
+    selection : "auto", or a rule of the table on the page of ``GPUAS``, such as "roulette", or a function as in
+        ``GPUMMAS``. Exact rules draw from the
         distribution of Eq. (2); with candidate lists they share one implementation. "acceptance_tournament" is exact
         until ``switch``, then draws by tournament, which favours near cities less; it requires
         ``candidate_list_size=None``.
@@ -48,13 +50,13 @@ class GPUAS(AntColony):
     rho: Number = 0.5
     candidate_list_size: Count | None = None
     local_search: Search = False
-    selection: Word = "auto"
+    selection: Word | Callable[..., Any] = "auto"
     trials: Count = 8
     switch: Number | None = None
     tournament_size: Count | None = None
 
     def _check(self) -> None:
-        checks.choice("selection", get(self.selection), _SELECTIONS)
+        check_selection(get(self.selection), "GPUAS")
         super()._check()
 
     def _first_trail(self, n: int) -> float:

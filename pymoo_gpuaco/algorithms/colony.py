@@ -17,7 +17,7 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word, as_parameters
 from pymoo_gpuaco.algorithms.individuals import Permutations
 from pymoo_gpuaco.algorithms.tour import TourAlgorithm
-from pymoo_gpuaco.backends import Improver, make_colony, make_improver
+from pymoo_gpuaco.backends import FunctionSearch, Improver, make_colony, make_improver
 from pymoo_gpuaco.candidates.heuristic import heuristic_matrix
 from pymoo_gpuaco.colony import published
 from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters, LocalSearch
@@ -28,7 +28,7 @@ T = TypeVar("T", float, NDArray[np.float64])
 
 _log = logging.getLogger("pymoo_gpuaco")
 
-Search: TypeAlias = bool | str | LocalSearch | Variable | None
+Search: TypeAlias = bool | str | LocalSearch | Variable | Callable[..., Any] | None
 
 # Candidates per city of the local search if construction uses no candidate lists.
 _NEIGHBOURS_OF_SEARCH = 32
@@ -57,7 +57,8 @@ class AntColony(TourAlgorithm):
         on. "auto" (default): "nearest", for the local search "windows" its own default. It must be "auto" without
         lists, that is with ``candidate_list_size=None`` and no local search.
     local_search : True (2-opt, Or-opt and a few kicks), False, "2opt", "2opt+oropt", "windows" (window search with one
-        kick a city) or a ``LocalSearch``.
+        kick a city), a ``LocalSearch``, or a function that takes all tours (m, n) of a generation and returns
+        improved ones; lengths are computed from these. It runs to its end also after the time limit.
     n_elites : best tours of each generation that pymoo evaluates, >= 1. None (default): one; all tours if the problem's
         objective is not the tour length.
     pheromone : memory of the trails: "dense" (n x n), "candidate" (edges of the candidate lists only), or "auto"
@@ -73,7 +74,7 @@ class AntColony(TourAlgorithm):
     _: KW_ONLY
     alpha: Number = 1.0
     beta: Number = 2.0
-    rho: Number  # each subclass has its own default
+    rho: Number = 0.1
     candidate_list_size: Count | None = 32
     candidates: Word = "auto"
     local_search: Search = True
@@ -96,16 +97,19 @@ class AntColony(TourAlgorithm):
         """
         own = {row.algorithm for row in published.PUBLISHED}
         name = next((base.__name__ for base in cls.__mro__ if base.__name__ in own), cls.__name__)
-        row = published.find(name, LocalSearch.of(local_search) is not None, source)
+        searched = callable(local_search) or LocalSearch.of(local_search) is not None
+        row = published.find(name, searched, source)
         search = {} if isinstance(local_search, bool | None) else {"local_search": local_search}
         return cls(**{**row.arguments, **search, **changes})
 
     def _parameters(self, **others: Any) -> Any:
-        search = self._search()
+        search, function = self._search(), callable(get(self.local_search))
         memory = checks.choice("pheromone", get(self.pheromone), ("auto", "dense", "candidate"))
         common = {"n_ants": self._n_ants(), "memory": memory, "local_search": search, "heuristic": None}
-        if self._by_objective and search is not None:
+        if function or (self._by_objective and search is not None):
             common |= {"local_search": None, "searched_elsewhere": True}
+        if callable(rule := get(getattr(self, "selection", None))):
+            common |= {"selection": "auto", "own_rule": rule}
         return as_parameters(self, ColonyParameters, **{**common, **others})
 
     def _n_ants(self) -> int | None:
@@ -133,7 +137,9 @@ class AntColony(TourAlgorithm):
         return partial(make, parameters=replace(self._parameters(), heuristic=values))
 
     def _search(self) -> LocalSearch | None:
-        return LocalSearch.of(get(self.local_search))
+        """Return the local search of the engine, None also for a function of the user."""
+        search = get(self.local_search)
+        return None if callable(search) else LocalSearch.of(search)
 
     def _candidates(self) -> tuple[int, str]:
         k, kind = get(self.candidate_list_size), str(get(self.candidates))
@@ -166,8 +172,10 @@ class AntColony(TourAlgorithm):
 
     def describe(self) -> str:
         """Return name, number of ants and local search."""
-        search = self._search()
+        search, given = self._search(), get(self.local_search)
         after = "no local search" if search is None else f"local search {search.moves}"
+        if callable(given):
+            after = f"local search {getattr(given, '__name__', type(given).__name__)}"
         return f"{type(self).__name__}: {self.engine.n_ants} ants, {after}"
 
     def check_loaded(self) -> None:
@@ -186,6 +194,8 @@ class AntColony(TourAlgorithm):
         if self._asked_permutations is not None:  # tours of the last ask(), which may deposit
             checks.tours("state['tours']", engine.tours([0]), engine.instance.n)
         search = self._search() if self._by_objective else None
+        if callable(get(self.local_search)):
+            self._improver = FunctionSearch(get(self.local_search), self.instance)
         if search is not None:  # on the same kind of device as the engine
             place = engine.kind, int(self.device), str(get(self.candidates))
             self._improver = make_improver(self.instance, search, *place)
@@ -209,7 +219,12 @@ class AntColony(TourAlgorithm):
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         lengths = self.engine.construct(key)
-        return self._all_tours(key, lengths) if self._by_objective else self._elites(lengths)
+        if self._by_objective:
+            return self._all_tours(key, lengths)
+        if self._improver is not None and self.engine.n_built == len(lengths):  # a function of the user
+            tours, _ = self._improver.improve(self.engine.tours(np.arange(len(lengths))), key)
+            lengths = self.engine.replace_tours(tours)
+        return self._elites(lengths)
 
     def _elites(self, lengths: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         """Return the shortest tours of the last construction, whose lengths (m,) these are."""

@@ -15,6 +15,7 @@ from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.algorithms.individuals import Permutations
 from pymoo_gpuaco.backends import make_faco
 from pymoo_gpuaco.colony.faco import FacoParameters
+from pymoo_gpuaco.colony.parameters import LocalSearch
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -65,6 +66,7 @@ class GPUFACO(AntColony):
             raise ValueError(
                 f"heuristic must be None for GPUFACO, got {get(self.heuristic)!r}; GPUMMAS takes one"
             )
+        LocalSearch.of(get(self.local_search))  # raises for a function
         super()._check()
         checks.optional_integer("iterations", get(self.iterations), 1)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from pymoo.core.variable import get
@@ -13,10 +13,9 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
 from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.algorithms.individuals import Permutations
-from pymoo_gpuaco.colony.selection import offered_by
+from pymoo_gpuaco.colony.selection import check_selection
 from pymoo_gpuaco.colony.trails import best_so_far_deposits, branching_factor, trail_limits
 
-_SELECTIONS = offered_by("GPUMMAS")
 _DEPOSITS = ("schedule", "iteration_best", "global_best")
 _TAU_MINS = ("candidates", "cities", "2n")
 # Branching factor below which a colony has converged, as a multiple of the minimum: 2 edges a city, 1 if asymmetric.
@@ -35,7 +34,7 @@ class GPUMMAS(AntColony):
     n_ants, alpha, beta, candidate_list_size, candidates, local_search, pheromone : see ``AntColony``.
     rho : evaporation rate in (0, 1]. Default 0.35.
     selection : "wrs" (weighted reservoir sampling) or "rwm" (roulette wheel), the same distribution; "auto" selects
-        the faster one.
+        the faster one. A function draws for all ants at once, on the CPU: see the page "Write your own colony".
     tabu : "compact", "list" or "bitmask": layout of the visited cities on a GPU (section 4.1 of the paper). Results
         do not depend on it; the CPU engine has one layout.
     p_best : probability in (0, 1) that converged ants rebuild the best tour; sets tau_min. Default 0.05.
@@ -53,7 +52,7 @@ class GPUMMAS(AntColony):
     """
 
     rho: Number = 0.35
-    selection: Word = "auto"
+    selection: Word | Callable[..., Any] = "auto"
     tabu: Word = "auto"
     p_best: Number = 0.05
     tau_min: Word = "candidates"
@@ -73,7 +72,7 @@ class GPUMMAS(AntColony):
         super()._refuse_unknown(given, known)
 
     def _check(self) -> None:
-        checks.choice("selection", get(self.selection), _SELECTIONS)
+        check_selection(get(self.selection), "GPUMMAS")
         super()._check()
         checks.real("p_best", get(self.p_best), 0.0, 1.0, open_low=True, open_high=True)
         checks.choice("tau_min", get(self.tau_min), _TAU_MINS)

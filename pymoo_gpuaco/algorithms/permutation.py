@@ -7,13 +7,14 @@ learns from it. A copy or a pickle holds the engine's exported state, and builds
 from __future__ import annotations
 
 import copy
+import inspect
 import logging
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +87,14 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
     _default_termination: ClassVar[Callable[[], Termination]] = partial(ColonyTermination, proven=True)
     _default_output: ClassVar[Callable[[], Output]] = ColonyOutput
     _several_devices: ClassVar[bool] = False  # the engine may use several devices
+
+    def __new__(cls, *args: Any, **given: Any) -> Self:
+        """Give a class without a decorator a constructor of its annotated attributes and of new defaults."""
+        if "__dataclass_fields__" not in vars(cls):
+            defaults = {field.name: field.type for field in fields(cls) if field.name in vars(cls)}
+            cls.__annotations__ = {**defaults, **inspect.get_annotations(cls)}
+            dataclass(kw_only=True, eq=False, repr=False)(cls)
+        return super().__new__(cls, *args, **given)
 
     def __post_init__(self) -> None:
         """Pass pymoo's own arguments to pymoo, and validate all arguments."""

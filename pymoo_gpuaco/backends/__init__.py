@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.assignment.model import AssignmentModel
 from pymoo_gpuaco.assignment.parameters import AssignmentParameters
@@ -45,6 +48,25 @@ _MIN_CANDIDATES_OF_FORM = 16  # minimum candidates per city of a symmetric form 
 SEVERAL_DEVICES_FROM = 20_000  # cities
 
 E = TypeVar("E")
+
+
+class FunctionSearch:
+    """An ``Improver`` by a function of the user, which takes tours (m, n) and returns improved ones."""
+
+    def __init__(self, function: Callable[..., Any], instance: ListedInstance) -> None:
+        self._function, self._instance = function, instance
+        self.stop = Stop()
+
+    def stop_at(self, moment: float | None) -> None:
+        """Have no effect: nothing ends the function early."""
+
+    def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the function's tours and their exact lengths (m,). Raises ValueError for what are no tours."""
+        rows = np.array(tours, np.int32)
+        better = checks.permutations("tours of local_search", self._function(rows.copy()), self._instance.n)
+        if better.shape != rows.shape:
+            raise ValueError(f"local_search must return {len(rows)} tours, got {len(better)}")
+        return better.astype(np.int32), self._instance.tour_lengths(better)
 
 
 def check_backend(backend: Any, device: Any, several: bool = False) -> None:

@@ -109,6 +109,9 @@ class ColonyEngine(Ants, Protocol):
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
         """Return the nearest-neighbour tour from city ``start`` (ties: the lower city) and its length."""
 
+    def replace_tours(self, tours: ArrayLike) -> NDArray[np.float64]:
+        """Replace the tours of the last construction by tours (m, n), as after a local search; return their lengths."""
+
     def reset_trails(self, value: float) -> None:
         """Set every trail to ``value``; ACS pulls trails back towards it (tau_0)."""
 

@@ -5,6 +5,7 @@ Letters as in the papers: m ants, n cities, k candidates per city, tau trail, et
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -169,6 +170,7 @@ class ColonyParameters:
     deterministic : reproduce a run exactly from its keys at any cost. It affects only ACS ants with together=False on
         CUDA, which then build their tours one after another.
     heuristic : eta (n, n) in place of 1 / distance, see ``candidates.heuristic``, or None.
+    own_rule : a function in place of ``selection``, for the CPU engine, see ``cpu.own_rule``, or None.
     """
 
     n_ants: int | None = None
@@ -191,6 +193,7 @@ class ColonyParameters:
     trails_per_node: int = 8
     deterministic: bool = False
     heuristic: NDArray[np.float64] | None = field(default=None, compare=False, repr=False)
+    own_rule: Callable[..., Any] | None = None
 
     def __post_init__(self) -> None:
         """Validate."""

@@ -6,6 +6,9 @@ The index of a row is the code of the rule: a constant in compiled functions, an
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+from pymoo_gpuaco import checks
 
 BITS, LIST, BITS_THEN_LIST = "bits", "list", "bits, then list"
 ACS = "pseudo_random_proportional"
@@ -77,6 +80,12 @@ RULES = {rule.name: rule for rule in _TABLE}
 #: code of each rule
 CODES = {rule.name: number for number, rule in enumerate(_TABLE)}
 SELECTIONS = ("auto", *RULES)
+
+
+def check_selection(rule: Any, algorithm: str) -> None:
+    """Raise ValueError for a rule that the algorithm does not offer; a function is a rule of the user."""
+    if not callable(rule):
+        checks.choice("selection", rule, offered_by(algorithm), "a function")
 
 
 def offered_by(algorithm: str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cpu import construct, selection, workspace
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
 from pymoo_gpuaco.backends.cpu.improver import MANY_CITIES, CpuImprover
+from pymoo_gpuaco.backends.cpu.own_rule import build_tours
 from pymoo_gpuaco.backends.cpu.selection import make_tabus
 from pymoo_gpuaco.backends.cpu.trails import ColonyTrails
 from pymoo_gpuaco.candidates.heuristic import with_heuristic
@@ -172,8 +173,16 @@ class CpuColony(StoppableEngine):
         else:
             self._refresh_weights()
 
+        own_rule = self.parameters.own_rule
+        if own_rule is not None:
+            weights = self._choice.weights if self._all_cities else self._weights
+            neighbours = None if self._all_cities else self._graph.neighbours
+            build_tours(
+                own_rule, weights, neighbours, self._best_remaining, key, self._tours, self.stop.is_set
+            )
+
         def ants(thread: int, first: int, last: int) -> None:
-            if not self._acs:
+            if not self._acs and own_rule is None:
                 self._walk(thread, first, last, key)
             self._improver.work(thread, first, last, key, self._tours, self._lengths, self._reference)
 
@@ -231,6 +240,15 @@ class CpuColony(StoppableEngine):
         work = in_slices(rows, eta_beta.shape[1], self.stop.is_set)
         self.stop.parallel_for(work, self.instance.n, thread_count())
 
+    def _best_remaining(self, city: int, visited: NDArray[np.bool_]) -> int:
+        """Return the unvisited city of largest weight, the nearest if all are 0, see ``construct.best_remaining``."""
+        others, rule, graph = np.flatnonzero(~visited), self._rule, self._walk_graph
+        trails = self._trails.of_edges(np.stack([np.full_like(others, city), others], axis=1)).astype(float)
+        distances = graph_distances(graph, self.instance.n, city, others)
+        near = max(float(graph.neighbour_distances[city, -1]), rule.shortest)
+        weights = trails**rule.alpha * eta_power(distances, near, rule.shortest, rule.beta)
+        return int(others[weights.argmax() if weights.any() else distances.argmin()])
+
     def _walk(self, thread: int, first: int, last: int, key: int) -> None:
         common = (self._rule, self._workspaces[thread], key, first, last, self._tours, self.stop.flag)
         if self._all_cities:
@@ -273,6 +291,13 @@ class CpuColony(StoppableEngine):
         measured = np.array([tour_length(self._graph, tour) for tour in rows])
         for ant, row in replacements(self._lengths, measured):
             self._tours[ant], self._lengths[ant] = rows[row], measured[row]
+
+    def replace_tours(self, tours: ArrayLike) -> NDArray[np.float64]:
+        """Replace the tours of the last construction by tours (m, n); return their exact lengths (m,)."""
+        self._replace_unfinished()
+        self._tours[...] = checks.permutations("tours", tours, self.instance.n)
+        self._lengths[...] = [tour_length(self._graph, tour) for tour in self._tours]
+        return self._lengths.copy()
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
         """Copy the tours (len(ants), n) of the last construction."""

@@ -229,6 +229,14 @@ class CudaColony(TourEngine):
         with self.device.working():
             self._tours.replace(all_tours, own)
 
+    def replace_tours(self, tours: ArrayLike) -> NDArray[np.float64]:
+        """Replace the tours of the last construction by tours (m, n); return their exact lengths (m,)."""
+        rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
+        lengths = self.instance.tour_lengths(rows)
+        with self.device.working():
+            self._tours.replace(rows, lengths)
+        return lengths
+
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
         """Return the tours (len(ants), n) of the last construction."""
         wanted = np.arange(self.n_ants)[np.asarray(ants, dtype=np.intp)].reshape(-1)
@@ -312,6 +320,8 @@ def _advice(parameters: ColonyParameters, n: int) -> str:
 def lacks(instance: ListedInstance, parameters: ColonyParameters) -> str | None:
     """Return a message about parameters that only the CPU engine supports, or None."""
     acs = parameters.selection == ACS
+    if parameters.own_rule is not None:
+        return "a function as selection runs on the CPU engine alone: backend='cpu'"
     if acs and parameters.candidate_list_size is None:
         return "the CUDA engine's ant colony system needs candidate lists"
     if parameters.memory == "selective" and (not acs or parameters.together):
