@@ -344,14 +344,14 @@ def test_a_wrong_kind_of_edge_is_refused():
     ids=lambda algorithm: f"{type(algorithm).__name__}",
 )
 def test_algorithms_that_build_whole_tours_refuse_constraints(algorithm):
-    words = r"cannot use paths, fixed or forbidden edges: use GPUMemetic\(\)"
+    words = r"cannot use paths, precedence, fixed or forbidden edges: use GPUMemetic\(\)"
     with pytest.raises(ValueError, match=words):
         minimize(FIFTY["round trip"](), algorithm, ("n_gen", 1), seed=1)
 
 
 @pytest.mark.parametrize("operator", [NearestNeighbourSampling(), AntColonySampling()])
 def test_samplings_of_whole_tours_refuse_constraints(operator):
-    with pytest.raises(ValueError, match="cannot use paths, fixed or forbidden edges"):
+    with pytest.raises(ValueError, match="cannot use paths, precedence, fixed or forbidden edges"):
         operator._do(FIFTY["path"](), 2, random_state=np.random.default_rng(0))
 
 

@@ -14,10 +14,10 @@ from pymoo.core.variable import get
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word, as_parameters
 from pymoo_gpuaco.algorithms.tour import TourAlgorithm
-from pymoo_gpuaco.backends import Devices, SearchEngine, has_precedence, make_search
+from pymoo_gpuaco.backends import Devices, SearchEngine, make_search
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MOST_CANDIDATES, MemeticParameters
+from pymoo_gpuaco.memetic.parameters import MOST_CANDIDATES, MemeticParameters
 
 
 @dataclass(eq=False, repr=False)
@@ -100,15 +100,6 @@ class GPUMemetic(TourAlgorithm):
         return k, "quadrant" if kind in ("auto", "alpha") else kind
 
     def _engine_maker(self) -> Callable[[ListedInstance], SearchEngine]:
-        parameters = self._parameters()
-        ordered = len(getattr(self.problem, "precedence", ())) > 0
-        if ordered and parameters.candidates != "auto":
-            raise ValueError(f"candidates must be 'auto' with precedence, got {parameters.candidates!r}")
-        if ordered and parameters.n_offspring != MemeticParameters.n_offspring:
-            raise ValueError(
-                f"n_offspring must not be set with precedence, which uses no recombination, got "
-                f"{parameters.n_offspring}"
-            )
         return partial(super()._engine_maker(), stop=self._set_up_stop())
 
     def _adopt(self, engine: SearchEngine) -> None:
@@ -121,16 +112,7 @@ class GPUMemetic(TourAlgorithm):
 
     def describe(self) -> str:
         """Return name, population size and kind of recombination."""
-        m = self.engine.n_tours
-        if self.instance.n <= MOST_CITIES:
-            does = "dynamic programming"
-        elif has_precedence(self.instance):
-            does = f"{m} chains with precedence"
-        elif m == 1:
-            does = "windows of one tour"
-        else:
-            does = f"{m} tours, {'edge assembly' if m >= FEWEST_TO_EVOLVE else 'partition'} crossover"
-        return f"{type(self).__name__}: {does}"
+        return f"{type(self).__name__}: {self.engine.describe()}"
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         engine = self.engine

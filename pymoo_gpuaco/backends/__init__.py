@@ -133,17 +133,14 @@ def make_search(
     """
 
     def make(engines: Any) -> SearchEngine:
-        form = None if has_precedence(instance) else form_to_search(instance)
+        ordered = instance.has_precedence
+        form = None if ordered else form_to_search(instance)
         optimal = optimal_tour(instance, form)
         if optimal is not None:
             return ExactSearch(instance, optimal)
-        if has_precedence(instance):
-            if isinstance(device, (str, Sequence)):
-                raise ValueError(f"device must be one number with precedence, got {device!r}")
-            ordered: SearchEngine = engines.make_precedence(instance, parameters, device)
-            return ordered
         if form is None:
-            plain: SearchEngine = engines.make_search(instance, parameters, device)
+            make_plain = engines.make_precedence if ordered else engines.make_search
+            plain: SearchEngine = make_plain(instance, parameters, device)
             return plain
         listed = _listed(instance, form, stop)
         return TranslatedSearch(instance, form, engines.make_search(listed, parameters, device))
@@ -184,7 +181,7 @@ def make_improver(
 
     The search uses the instance's candidate lists; window search uses ``candidates``, see ``ColonyParameters``.
     """
-    constrained = has_precedence(instance) or form_to_search(instance) is not None
+    constrained = instance.constraints is not None or form_to_search(instance) is not None
     if search.in_windows and constrained:  # window search of a memetic engine keeps constraints
         return make_search(instance, MemeticParameters(candidates=candidates), backend, device)
     _refuse_constraints(instance, f"local_search={search.moves!r}", "local_search='windows'")
@@ -198,19 +195,12 @@ def _listed(instance: ListedInstance, form: SymmetricForm, stop: Stop | None) ->
     return with_lists(form.instance, max(instance.k, _MIN_CANDIDATES_OF_FORM), stop=stop)
 
 
-def has_precedence(instance: ListedInstance) -> bool:
-    """Return True if the instance has precedence constraints."""
-    return instance.constraints is not None and len(instance.constraints.precedence) > 0
-
-
 def _refuse_constraints(instance: ListedInstance, who: str, instead: str = "GPUMemetic()") -> None:
-    """Raise ValueError for one city, a path, fixed or forbidden edges and precedence."""
+    """Raise ValueError for one city and for constraints."""
     if instance.n < 2:
         raise ValueError(f"{who} need at least 2 cities, got 1: use {instead}")
-    if has_precedence(instance):
-        raise ValueError(f"{who} cannot use precedence: use {instead}")
     if instance.constraints is not None:
-        raise ValueError(f"{who} cannot use paths, fixed or forbidden edges: use {instead}")
+        raise ValueError(f"{who} cannot use paths, precedence, fixed or forbidden edges: use {instead}")
 
 
 def _first_usable(backend: str, make: Callable[[Any], E]) -> E:

@@ -155,6 +155,9 @@ class FocusedColony(Ants, Protocol):
 class SearchEngine(Engine, Improver, Accepts, Protocol):
     """A memetic search: a population of tours of n cities is annealed and recombined (GPUMemetic)."""
 
+    def describe(self) -> str:
+        """Return size of the population and kind of recombination, for the header of a run."""
+
     @property
     def n_tours(self) -> int:
         """Size of the population."""

@@ -25,6 +25,10 @@ class ExactSearch:
         self._tour = tour
         self._length = instance.tour_length(self._tour)
 
+    def describe(self) -> str:
+        """Return how the tour was found."""
+        return "dynamic programming"
+
     @property
     def lengths(self) -> NDArray[np.float64]:
         """Length of the best tour, (1,)."""

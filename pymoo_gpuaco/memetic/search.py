@@ -66,6 +66,12 @@ class MemeticSearch:
         """Size of the population."""
         return self.device.n_tours
 
+    def describe(self) -> str:
+        """Return population size and kind of recombination."""
+        m = self.n_tours
+        crossover = "edge assembly" if m >= FEWEST_TO_EVOLVE else "partition"
+        return "windows of one tour" if m == 1 else f"{m} tours, {crossover} crossover"
+
     @property
     def n_built(self) -> int:
         """Number of tours of the last generation, >= 1: annealed or repaired (once per round), and offspring."""

@@ -35,6 +35,7 @@ class TranslatedSearch:
     n_trials, may_stagnate = _forwarded("n_trials"), _forwarded("may_stagnate")
     search, expect, stop_at = _forwarded("search"), _forwarded("expect"), _forwarded("stop_at")
     export_state, import_state = _forwarded("export_state"), _forwarded("import_state")
+    describe = _forwarded("describe")
     exchanges, annealed = _forwarded("exchanges"), _forwarded("annealed")
     awaits_migrants = _forwarded("awaits_migrants")
 

@@ -9,8 +9,8 @@ random paths replace the longer half, or with few nodes all but the shortest, wh
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,6 +55,19 @@ class PrecedenceDevice(Protocol):
         """Anneal the paths in place, and store the best path of each chain."""
 
 
+def check_arguments(parameters: MemeticParameters, device: Any) -> None:
+    """Raise ValueError for arguments of a memetic search that a search with precedence does not use."""
+    if parameters.candidates != "auto":
+        raise ValueError(f"candidates must be 'auto' with precedence, got {parameters.candidates!r}")
+    if parameters.n_offspring != MemeticParameters.n_offspring:
+        raise ValueError(
+            "n_offspring must not be set with precedence, which uses no recombination, got "
+            f"{parameters.n_offspring}"
+        )
+    if isinstance(device, (str, Sequence)):
+        raise ValueError(f"device must be one number with precedence, got {device!r}")
+
+
 class PrecedenceSearch(StoppableEngine):
     """``SearchEngine`` of an instance with precedence, on any device."""
 
@@ -76,6 +89,10 @@ class PrecedenceSearch(StoppableEngine):
         )
         self._longest = math.inf  # length of the path that the costs of the model were made for
         self._first = self._descended() if self.model.m <= _FEW_TO_DESCEND else None
+
+    def describe(self) -> str:
+        """Return the number of chains."""
+        return f"{self.n_tours} chains with precedence"
 
     @property
     def model(self) -> PathModel:

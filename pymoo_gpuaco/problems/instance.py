@@ -65,6 +65,11 @@ class Instance:
         return len(self.matrix) if self.metric == Metric.EXPLICIT else len(self.coords)
 
     @property
+    def has_precedence(self) -> bool:
+        """True if some cities must be visited before others."""
+        return self.constraints is not None and len(self.constraints.precedence) > 0
+
+    @property
     def partner(self) -> NDArray[np.int32] | None:
         """Other end (n,) of the fixed edge at each city, or -1; None if there are no such edges."""
         return None if self.form is None or not (self.form.partner >= 0).any() else self.form.partner

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pymoo_gpuaco.assignment.model import AssignmentModel
 from pymoo_gpuaco.assignment.parameters import AssignmentParameters
 from pymoo_gpuaco.assignment.search import AssignmentSearch
@@ -24,7 +26,7 @@ from pymoo_gpuaco.pareto.instance import FrontInstance
 from pymoo_gpuaco.pareto.parameters import FrontParameters
 from pymoo_gpuaco.pareto.search import FrontSearch
 from pymoo_gpuaco.precedence.model import make_model
-from pymoo_gpuaco.precedence.search import PrecedenceSearch
+from pymoo_gpuaco.precedence.search import PrecedenceSearch, check_arguments
 
 make_colony, make_faco, make_climbers, make_improver = CudaColony, CudaFaco, CudaClimbers, CudaImprover
 
@@ -66,8 +68,9 @@ def make_search(instance: ListedInstance, parameters: MemeticParameters, device:
     return MemeticSearch(MultiGpuDevice(instance, parameters, indices))
 
 
-def make_precedence(instance: ListedInstance, parameters: MemeticParameters, device: int) -> PrecedenceSearch:
+def make_precedence(instance: ListedInstance, parameters: MemeticParameters, device: Any) -> PrecedenceSearch:
     """Create the engine of a search with precedence."""
+    check_arguments(parameters, device)
     model = make_model(instance, parameters.candidate_list_size)
     return PrecedenceSearch(CudaChains(model, parameters.population_size, device), parameters)
 
