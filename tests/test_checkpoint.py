@@ -285,3 +285,16 @@ def test_copies_taken_between_ask_and_tell_go_on(cls):
         algorithm.evaluator.eval(problem, pop)
         algorithm.tell(infills=pop)
     assert_same(snapshot(algorithm), uninterrupted(cls))
+
+
+def test_a_loaded_run_takes_the_short_form_of_a_termination(tmp_path):
+    whole = minimize(cities(30), GPUMMAS(n_ants=3, backend="cpu"), ("n_gen", 5), seed=1)
+    part = minimize(cities(30), GPUMMAS(n_ants=3, backend="cpu"), ("n_gen", 2), seed=1)
+    checkpoint.save(part.algorithm, tmp_path / "a.run")
+    resumed = checkpoint.load(tmp_path / "a.run")
+    resumed.termination = ("n_gen", 5)
+    assert np.array_equal(resumed.run().X, whole.X)
+    resumed.termination = ("generations", 9)
+    for go_on in (resumed.run, resumed.next, resumed.has_next):
+        with pytest.raises(ValueError, match=r"termination must be one of 'n_gen', .* got 'generations'"):
+            go_on()

@@ -1,6 +1,8 @@
 """``pymoo-gpuaco solve``: several runs, parameters, limits, statistics, states."""
 
+import contextlib
 import csv
+import io
 import json
 import logging
 import re
@@ -8,11 +10,12 @@ import re
 import numpy as np
 import pytest
 
-from pymoo_gpuaco import LocalSearch, checkpoint, load_tsp
+from pymoo_gpuaco import GPUMMAS, LocalSearch, checkpoint, load_tsp
 from pymoo_gpuaco.algorithms.tour import TourAlgorithm
-from pymoo_gpuaco.cli import job, main, options, parser
+from pymoo_gpuaco.cli import job, main, options, outputs, parser
 from pymoo_gpuaco.problems import read_tour, write_tour
 from pymoo_gpuaco.runtime import notices
+from tests.algorithm_cases import cities
 
 QUICK = ["--set", "population_size=2", "--backend", "cpu", "--picture", ""]
 
@@ -254,3 +257,46 @@ def test_all_devices_are_the_default_of_many_cities(monkeypatch):
         )
     ]
     assert chosen == [17, 17, 1, 0, 0]
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class Bar:
+    """Stands in for a bar of alive_progress, and keeps what it shows."""
+
+    def __init__(self):
+        self.shown = []
+
+    def __call__(self, share):
+        self.shown.append(share)
+
+    def text(self, words):
+        self.shown.append(words)
+
+
+@pytest.mark.parametrize(("stream", "is_shown"), [(Terminal, True), (io.StringIO, False)])
+def test_a_terminal_shows_a_bar_with_the_remaining_time(stream, is_shown, clock, monkeypatch):
+    bar = Bar()
+    monkeypatch.setattr(outputs, "alive_bar", lambda **given: contextlib.nullcontext(bar))
+    colony = GPUMMAS(n_ants=2, backend="cpu").setup(cities(9), termination=("time", 10), seed=1)
+    progress = outputs.Progress(stream())
+    for _ in range(4):
+        colony.next()
+        progress(colony)
+        clock.step(1)
+    progress.close()
+    assert bar.shown == ([0.2, "8 s left", 0.3, "7 s left"] if is_shown else [])
+
+
+def test_a_bar_is_drawn_on_a_terminal_and_removed(clock):
+    colony = GPUMMAS(n_ants=2, backend="cpu").setup(cities(9), termination=("time", 10), seed=1)
+    with contextlib.closing(outputs.Progress(stream := Terminal())) as progress:
+        colony.next()
+        clock.step(5)
+        progress(colony)
+        before = stream.getvalue()
+    assert " time s | n_gen" in before
+    assert stream.getvalue().endswith("\x1b[2K\r")

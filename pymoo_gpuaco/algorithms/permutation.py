@@ -23,6 +23,7 @@ from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 from pymoo.core.result import Result
 from pymoo.core.termination import Termination
+from pymoo.termination import get_termination
 from pymoo.util.display.output import Output
 from pymoo.util.optimum import filter_optimum
 
@@ -315,10 +316,20 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
     def has_next(self) -> bool:
         """Return True until the run ends. Raises ValueError before ``setup``."""
         self._needs_problem()
+        self._read_short_form()
         return bool(super().has_next())
+
+    def _read_short_form(self) -> None:
+        """Replace a termination such as ("n_gen", 20) that was set during the run, or None, by an object."""
+        given = self.termination
+        if self.problem is not None and not isinstance(given, Termination):
+            check_termination(given)
+            short = (given,) if isinstance(given, str) else given
+            self.termination = type(self)._default_termination() if short is None else get_termination(*short)
 
     def next(self) -> None:
         """Run one generation. An interrupt from the keyboard ends it early; its best solution joins ``opt``."""
+        self._read_short_form()
         began = CLOCK.monotonic()
         try:
             super().next()

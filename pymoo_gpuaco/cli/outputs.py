@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TextIO
 
+from alive_progress import alive_bar
 from numpy.typing import NDArray
 from pymoo.core.callback import Callback
 from pymoo.util.display.column import Column
@@ -15,6 +17,7 @@ from pymoo.util.display.column import Column
 from pymoo_gpuaco import checkpoint
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.algorithms.display import measured_at_once, speed
+from pymoo_gpuaco.algorithms.termination import progress
 from pymoo_gpuaco.candidates.bound import is_proven
 from pymoo_gpuaco.cli.job import SEED_PLACE, STANDARD, Job, Run, complain, file_of
 from pymoo_gpuaco.pareto.front_2d import hull_of
@@ -29,6 +32,8 @@ _SECONDS = 2.0  # between two lines of progress
 
 class Progress(Callback):
     """Progress: the columns of ``verbose=True`` and the time, one line every few seconds from the first generation on.
+
+    On a terminal, a bar with the remaining time is below the lines from the third second on.
 
     Parameters
     ----------
@@ -45,6 +50,8 @@ class Progress(Callback):
         self._time = Column("time s", width=7)
         self._last = -float("inf")
         self._printed = 0
+        self._bar: Any = None
+        self._open = ExitStack()  # closes the bar
 
     def _update(self, algorithm: Any) -> None:
         self.generation = int(algorithm.n_iter)
@@ -52,6 +59,27 @@ class Progress(Callback):
         if self.to is not None and now - self._last >= _SECONDS:
             self._last = now
             self.print(algorithm)
+        elapsed = now - algorithm.start_time
+        share = progress(algorithm.termination, algorithm.start_time)
+        if self.to is not None and self.to.isatty() and elapsed >= _SECONDS and share > 0.0:
+            if self._bar is None:
+                looks: dict[str, Any] = {
+                    "monitor": "{percent:.0%}",
+                    "spinner": None,
+                    "stats": False,
+                    "elapsed": False,
+                }
+                bar = alive_bar(
+                    manual=True, file=self.to, enrich_print=False, receipt=False, length=30, **looks
+                )
+                self._bar = self._open.enter_context(bar)
+            self._bar(share)
+            self._bar.text(f"{elapsed * (1.0 - share) / share:.0f} s left")
+
+    def close(self) -> None:
+        """Remove the bar."""
+        self._open.close()
+        self._bar = None
 
     def print(self, algorithm: Any) -> None:
         """Print the line of the last complete generation, unless it has been printed."""

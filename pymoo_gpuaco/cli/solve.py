@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,8 @@ def _search(
         setup = CLOCK.wall() - before
         job.print(f"ready on the {'CPU' if algorithm.engine.kind == 'cpu' else 'GPU'} after {setup:.1f} s")
         ready = True
-        result = algorithm.run()
+        with closing(progress):
+            result = algorithm.run()
         stopped = termination.reason or "end of the run"
     except KeyboardInterrupt as error:
         job.interrupted = error
