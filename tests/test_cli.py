@@ -2,11 +2,12 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from pymoo_gpuaco import load_tsp
-from pymoo_gpuaco.cli import main
+from pymoo_gpuaco.cli import main, options
 from pymoo_gpuaco.problems import read_tour
 
 
@@ -140,3 +141,17 @@ def test_the_module_runs_as_a_command():
         [sys.executable, "-m", "pymoo_gpuaco.cli", "--version"], capture_output=True, text=True, check=True
     )
     assert answer.stdout.startswith("pymoo-gpuaco ")
+
+
+def test_a_shell_completes_options_and_names(monkeypatch, tmp_path, capsys):
+    completed = []
+    monkeypatch.setitem(sys.modules, "argcomplete", SimpleNamespace(autocomplete=completed.append))
+    assert main(["info"]) == 0
+    assert completed == []
+    monkeypatch.setenv("_ARGCOMPLETE", "1")
+    assert main(["info"]) == 0
+    assert [type(command_line) for command_line in completed] == [type(options.parser())]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "berlin.csv").touch()
+    (tmp_path / "berge").mkdir()
+    assert sorted(options.names("ber")) == ["berge/", "berlin.csv", "berlin52"]

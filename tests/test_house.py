@@ -45,7 +45,18 @@ PACKAGES = (
 )
 BELOW_ALL = {f"{PACKAGE}._version", f"{PACKAGE}._lazy"}
 #: what a function may import: not everybody has it, or it takes long and few runs need it
-OPTIONAL = {"cloudpickle", "distributed", "fcntl", "matplotlib", "openpyxl", "pycuda", "pymoo", "scipy"}
+OPTIONAL = {
+    "argcomplete",
+    "cloudpickle",
+    "distributed",
+    "fcntl",
+    "matplotlib",
+    "openpyxl",
+    "pandas",
+    "pycuda",
+    "pymoo",
+}
+OPTIONAL |= {"scipy"}
 #: modules of the package that a function may import, as they load much: for a picture; for any command but --version
 LATE = {f"{PACKAGE}.visualization", f"{PACKAGE}.cli.commands"}
 #: imports from outside that a package must not have

@@ -38,6 +38,10 @@ def run(argv: Sequence[str]) -> int:
     """
     try:
         command_line = parser()
+        if "_ARGCOMPLETE" in os.environ:  # the shell asks for words to complete
+            import argcomplete
+
+            argcomplete.autocomplete(command_line)
         arguments = command_line.parse_args(argv)
         with _sigterm_as_interrupt(), _configured_messages(arguments):
             if arguments.command is None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import ast
+import glob
 import math
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from pymoo_gpuaco._version import __version__
@@ -18,6 +20,7 @@ from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS
 from pymoo_gpuaco.backends import BACKENDS
 from pymoo_gpuaco.checks import did_you_mean, not_served
 from pymoo_gpuaco.colony.parameters import LocalSearch
+from pymoo_gpuaco.problems.datasets import available_instances
 from pymoo_gpuaco.problems.metrics import METRICS
 
 DEFAULT_ALGORITHM = "GPUMemetic"
@@ -63,7 +66,15 @@ class Option:
             more |= {"type": self.type, "metavar": self.metavar, "choices": self.choices}
             more |= {"action": "append"} if self.many else {}
             more |= {} if self.flags.startswith("-") else {"nargs": "*"}
-        group.add_argument(*self.flags.split(), default=[] if self.many else self.default, **more)
+        action = group.add_argument(*self.flags.split(), default=[] if self.many else self.default, **more)
+        if self.flags == "instance":
+            action.completer = names  # type: ignore[attr-defined]
+
+
+def names(prefix: str, **_: Any) -> list[str]:
+    """Return names of instances and files for the completion of a shell."""
+    files = [f"{path}/" if Path(path).is_dir() else path for path in glob.glob(f"{glob.escape(prefix)}*")]
+    return [*(name for name in available_instances() if name.startswith(prefix)), *files]
 
 
 def seconds(text: str) -> float:
