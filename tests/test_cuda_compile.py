@@ -62,12 +62,24 @@ def test_the_compiler_reads_the_same_parameters_for_the_oldest_architecture(laun
             entry = re.search(rf"\.entry {kernel}\((.*?)\)", text, re.DOTALL)
             if entry is None:  # not with these definitions
                 continue
-            seen = re.findall(r"\.param (?:\.align \d+ )?(\.\w+)[^\[\n]*?(?:\[(\d+)\])?,?\n", entry[1] + "\n")
-            # arrays of 32-bit numbers have only a size
-            sizes = [
-                kind for kind, size in seen for kind in ([".u32"] * (int(size) // 4) if size else [kind])
-            ]
-            assert sizes == [PTX[letter] for letter in letters], kernel
+            seen = re.findall(
+                r"\.param (?:\.align (\d+) )?(\.\w+)[^\[\n]*?(?:\[(\d+)\])?,?\n", entry[1] + "\n"
+            )
+            expected, at = {}, 0
+            for letter in letters:
+                size = struct.calcsize(letter)
+                at = -(-at // size) * size
+                expected[at] = PTX[letter]
+                at += size
+            at = 0
+            for aligned, kind, array in seen:  # structs are arrays of bytes
+                size = int(array or int(kind[2:]) // 8)
+                at = -(-at // int(aligned or size)) * int(aligned or size)
+                found = [expected.pop(offset) for offset in [*expected] if at <= offset < at + size]
+                assert array or found == [kind], kernel
+                assert sum(int(one[2:]) // 8 for one in found) == size, kernel
+                at += size
+            assert not expected, kernel
 
     side_by_side(work, first)
 

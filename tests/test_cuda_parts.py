@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
-from pymoo_gpuaco.backends.cuda.device import DeviceLimits, resident_blocks
+from pymoo_gpuaco.backends.cuda.device import DeviceLimits, resident_blocks, sources
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
 from pymoo_gpuaco.backends.cuda.instance import ListPlan
 from pymoo_gpuaco.backends.cuda.walks import acs
@@ -196,3 +196,19 @@ def test_the_heuristic_stays_within_a_float(beta, scale):
     assert np.isfinite(table).all()
     assert (table[:, :3] > 0.0).all()
     assert table.max() == 1.0
+
+
+PAIR = 'struct Pair {{ {} }};\nextern "C" __global__ void use(Pair pair, int n) {{}}'
+
+
+def test_a_struct_is_passed_as_its_members(monkeypatch):
+    text = PAIR.format("const int *a, *b;  // (n,)\n unsigned long long* c; float x, y;")
+    monkeypatch.setattr(sources, "read", lambda name: text)
+    assert sources.parameters("a.cu", ["use"]) == {"use": "PPPffi"}
+
+
+@pytest.mark.parametrize("members", ["int n; const int* a;", "const int* a; int n;", "int2 pair;"])
+def test_a_struct_with_gaps_is_refused(members, monkeypatch):
+    monkeypatch.setattr(sources, "read", lambda name: PAIR.format(members))
+    with pytest.raises(ValueError, match=r"struct Pair must begin|unsupported kernel parameter 'int2"):
+        sources.parameters("a.cu", ["use"])

@@ -247,7 +247,7 @@ __device__ __forceinline__ void scan_unit(const Cities& cities, const Place* row
 // tour with RESIDENT; else tiles for one unit per thread.
 __device__ void scan(const Tour& tour, Control& control, int2* raised, Place* tile, Length error, Spans spans,
                      Best& best) {
-    const int n = tour.n, units = spans.groups * spans.segments, threads = static_cast<int>(blockDim.x);
+    const int units = spans.groups * spans.segments, threads = static_cast<int>(blockDim.x);
     for (spans.unit = 0; spans.unit < units; spans.unit = spans.end) {
 #if RESIDENT
         spans.end = units;
@@ -257,9 +257,9 @@ __device__ void scan(const Tour& tour, Control& control, int2* raised, Place* ti
         const int width = spans.span(spans.end - 1) - first_span + spans.rows + SPANS;
         Place* const columns_of_tile = tile + spans.rows + 1;
         __syncthreads();
-        for (int x = threadIdx.x; x <= spans.rows; x += threads) tile[x] = tour.places[(first_row + x) % n];
+        for (int x = threadIdx.x; x <= spans.rows; x += threads) tile[x] = tour.places[(first_row + x) % tour.n];
         for (int x = threadIdx.x; x < width; x += threads) {
-            columns_of_tile[x] = tour.places[(first_row + first_span + x) % n];
+            columns_of_tile[x] = tour.places[(first_row + first_span + x) % tour.n];
         }
         __syncthreads();
 #endif

@@ -65,6 +65,14 @@ struct Positions {
     }
 };
 
+// Candidates of moves and nearest cities, (n, NEAR), penalties (n,) in units, and the other end of the fixed edge or -1
+// (n,); null without PENALTIES or FIXED.
+struct Neighbourhood {
+    const int *near, *nearest;
+    const float* penalties;
+    const int* partner;
+};
+
 // The links over which a window grows. With more links per city, windows are more compact.
 struct Growth {
     const int* lists;  // (n, NEAR) neighbours, nearest first
@@ -158,9 +166,9 @@ __device__ __forceinline__ int city_of(const Window& w, int runs, const Tour& to
 }
 
 // Fill the window; return its number of cities, 0 if it has more than MOST_RUNS runs; write their number to `runs`.
-// near (n, NEAR), penalties, partner (n,): see search_windows. Called by all lanes.
-__device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, const int* near, const float* penalties,
-                          const int* partner, const Growth& growth, int& runs) {
+// Called by all lanes.
+__device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, const Neighbourhood& around,
+                          const Growth& growth, int& runs) {
     const int lane = lane_id();
     // workspaces in fields of the window that are filled later
     int* const members = reinterpret_cast<int*>(w.near_low);
@@ -209,7 +217,7 @@ __device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, con
             else
                 w.point[i] = point_of(cities, city[i]);
 #if PENALTIES
-            w.penalty[i] = penalties[city[i]];
+            w.penalty[i] = around.penalties[city[i]];
 #endif
         }
     }
@@ -219,7 +227,7 @@ __device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, con
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) {
         const int i = SLOTS * lane + s;
-        if (i < m && partner[city[i]] == city[i + 1 < m ? i + 1 : 0]) ends |= 1u << s;
+        if (i < m && around.partner[city[i]] == city[i + 1 < m ? i + 1 : 0]) ends |= 1u << s;
     }
     w.fixed_next[lane] = static_cast<Local>(ends);
     __syncwarp();
@@ -231,7 +239,7 @@ __device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, con
 #pragma unroll
         for (int s = 0; s < CITIES_AT_ONCE; ++s) {
             const int i = first + 4 * s + (lane >> 3);
-            positions[s] = i < m ? tour.positions[near[static_cast<size_t>(city[i]) * NEAR + (lane & 7)]] : 0;
+            positions[s] = i < m ? tour.positions[around.near[static_cast<size_t>(city[i]) * NEAR + (lane & 7)]] : 0;
         }
 #pragma unroll
         for (int s = 0; s < CITIES_AT_ONCE; ++s) {

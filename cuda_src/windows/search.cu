@@ -87,18 +87,36 @@ __device__ inline int is_local(const View& view, int runs, int n) {
     return (turned == 0 && around == view.m) || (turned == runs && around == (runs - 1) * view.m);
 }
 
-// The exchanged edges of all windows of a tour; the order of the windows is arbitrary.
-struct EdgeLists {
-    int2 *removed, *added;  // (count,) pairs of positions
-    int* owners;            // (count,) window of each edge
-    int* count;             // (1,)
+// Tours, and windows per tour; first and number of this device's windows of each.
+struct TourBatch {
+    const int *tours, *positions;  // (count, n)
+    int count, windows, first_window, own_windows;
 };
+
+// Limits of the trials of a window, and lengths in units; see search_windows.
+struct Effort {
+    int trials, most_searches, overtime, all_queued;
+    float slack, temperature, margin;
+};
+
+// Exchanges of all windows of a tour or of all tours; the order of the edges of windows is arbitrary.
+struct ExchangeBuffers {
+    WindowExchange* found;           // (tours, windows)
+    int2 *removed, *added;           // (tours, windows * MOST_EDGES) pairs of positions, counts[t] of them used
+    int *owners, *counts;            // window of each edge; (tours,) initially 0
+    unsigned long long* statistics;  // (2,) trials, searches
+};
+
+__device__ __forceinline__ ExchangeBuffers of_tour(const ExchangeBuffers& all, int tour, int windows) {
+    const size_t first = static_cast<size_t>(tour) * windows, edge = first * MOST_EDGES;
+    return {all.found + first, all.removed + edge, all.added + edge, all.owners + edge, all.counts + tour, all.statistics};
+}
 
 // Write the exchange of a window if the window is not longer, or while `annealing`. Exchanges are ranked by gain; while
 // annealing by a random number, `chance`, because ranking by gain would discard the uphill moves that annealing needs.
 // Called by all lanes.
 __device__ inline void write_exchange(const View& view, const Cities& cities, const Tour& tour, int runs, bool annealing,
-                                float chance, int position, WindowExchange& found, const EdgeLists& changes) {
+                                float chance, int position, const ExchangeBuffers& changes) {
     Window& w = view.w;
     const int m = view.m, lane = lane_id();
     unsigned in = 0, out = 0;
@@ -122,11 +140,11 @@ __device__ inline void write_exchange(const View& view, const Cities& cities, co
     const int edges = static_cast<int>(warp_sum(static_cast<unsigned>(__popc(out)))), local = is_local(view, runs, tour.n);
     int first = 0;
     const bool good = edges > 0 && (annealing || gain >= 0.0);
-    if (good && lane == 0) first = atomicAdd(changes.count, edges);
+    if (good && lane == 0) first = atomicAdd(changes.counts, edges);
     first = __shfl_sync(EVERY_LANE, first, 0);
     if (lane == 0)
-        found = WindowExchange{annealing ? chance : static_cast<float>(gain), static_cast<short>(good ? edges : 0),
-                      static_cast<short>(local)};
+        changes.found[position] = WindowExchange{annealing ? chance : static_cast<float>(gain),
+                                                 static_cast<short>(good ? edges : 0), static_cast<short>(local)};
     if (!good) return;
     int to_out = first + warp_prefix_sum(__popc(out)) - __popc(out);
     int to_in = first + warp_prefix_sum(__popc(in)) - __popc(in);
@@ -144,49 +162,38 @@ __device__ inline void write_exchange(const View& view, const Cities& cities, co
     }
 }
 
-// Search `windows` windows of each of `tours` tours, one warp per window. A trial is accepted if the window exceeds its
+// Search the windows of each tour of a batch, one warp per window. A trial is accepted if the window exceeds its
 // best length by at most a random threshold of up to `slack` units. With `temperature` > 0, Metropolis' rule decides
 // instead, and the result is the last arrangement, not the best. After `most_searches` move searches no further trial
 // begins, and the current repair ends after `overtime` more: a round takes as long as its slowest window, and some
 // trials take ten times as long as most.
 extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) search_windows(
-    CITIES_PARAMETERS, float scale,
-    const int* near,         // (n, NEAR) candidates of moves
-    const int* nearest,      // (n, NEAR) nearest cities of each
-    const float* penalties,  // (n,) whole units; null without PENALTIES
-    const int* partner,      // (n,) other end of the fixed edge, or -1; null without FIXED
-    const int* all_tours, const int* all_positions,  // (tours, n)
-    int tours, int windows, int first_window, int own_windows,  // windows per tour; first and number of this device's
-    Key key,
-    int trials, int most_searches, int overtime, int all_queued, float slack, float temperature, float margin,
-    WindowExchange* found,                    // (tours, windows)
-    int2* removed, int2* added, int* owners,  // (tours, windows * MOST_EDGES), the first counts[t] of tour t are used
-    int* counts,                              // (tours,) initially 0
-    unsigned long long* statistics) {         // (2,) trials, searches
+    CITIES_PARAMETERS, float scale, Neighbourhood around, TourBatch batch, Key key, Effort effort,
+    ExchangeBuffers buffers) {
     __shared__ Window shared[WARPS];
     const int own = blockIdx.x * WARPS + threadIdx.x / 32, lane = lane_id();
-    if (own >= tours * own_windows) return;
+    if (own >= batch.count * batch.own_windows) return;
     Window& w = shared[threadIdx.x / 32];
     const Cities cities = CITIES;
-    const int which = own / own_windows, position = first_window + own % own_windows;
-    const int number = which * windows + position;
+    const int which = own / batch.own_windows, position = batch.first_window + own % batch.own_windows;
+    const int number = which * batch.windows + position;
     const uint4 random = random_words(key, 0u, STREAM_START, number);
-    // stratified sampling: one centre in each of `windows` parts of the tour
-    const int centre = min(n - 1, static_cast<int>((position + random.x * 0x1p-32) * n / windows));
+    // stratified sampling: one centre in each of `batch.windows` parts of the tour
+    const int centre = min(n - 1, static_cast<int>((position + random.x * 0x1p-32) * n / batch.windows));
     const size_t offset = static_cast<size_t>(which) * n;
-    const Tour tour{all_tours + offset, all_positions + offset, n, centre};
+    const Tour tour{batch.tours + offset, batch.positions + offset, n, centre};
     // half of the windows accept no longer arrangement
-    const float threshold = random.w & 1u ? 0.0f : slack * uniform(random.w);
+    const float threshold = random.w & 1u ? 0.0f : effort.slack * uniform(random.w);
     int runs = 0;
     // Windows of several shapes escape different local optima. Quadrant candidates lead out of a cluster of cities,
     // nearest cities do not.
-    const Growth growth{random.w & 2u ? nearest : near, FEWEST_LINKS + static_cast<int>(below(random.z, NEAR - FEWEST_LINKS + 1))};
-    const int m = cut(w, cities, tour, near, penalties, partner, growth, runs);
+    const Growth growth{random.w & 2u ? around.nearest : around.near, FEWEST_LINKS + static_cast<int>(below(random.z, NEAR - FEWEST_LINKS + 1))};
+    const int m = cut(w, cities, tour, around, growth, runs);
     if (m < 8) {
-        if (lane == 0) found[number] = WindowExchange{0.0f, 0, 0};
+        if (lane == 0) buffers.found[number] = WindowExchange{0.0f, 0, 0};
         return;
     }
-    const View view{w, cities, scale, m, margin};
+    const View view{w, cities, scale, m, effort.margin};
     Queue queue;
     Snapshot last, best;
     int searches = 0;
@@ -195,15 +202,15 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     last.save(w);
     best = last;
     // trial -1 searches from every city, for a tour that is not a local optimum
-    int trial = all_queued ? -1 : 0;
-    if (all_queued) queue.fill(m);
-    for (; trial < trials && (trial <= 0 || searches < most_searches); ++trial) {
+    int trial = effort.all_queued ? -1 : 0;
+    if (effort.all_queued) queue.fill(m);
+    for (; trial < effort.trials && (trial <= 0 || searches < effort.most_searches); ++trial) {
         float change = 0.0f;
         if (trial >= 0 && !kick(view, key, number, trial, queue, change)) continue;
-        change += repair(view, queue, searches, most_searches + overtime);
+        change += repair(view, queue, searches, effort.most_searches + effort.overtime);
         const bool accepted =
             trial < 0 ? true
-            : temperature > 0.0f ? change >= temperature * logf(uniform(random_words(key, trial, STREAM_COIN, number).x))
+            : effort.temperature > 0.0f ? change >= effort.temperature * logf(uniform(random_words(key, trial, STREAM_COIN, number).x))
                           : total + change >= best_total - threshold;
         if (!accepted) {
             roll_back(view, last);
@@ -216,13 +223,11 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
             best = last;
         }
     }
-    if (temperature == 0.0f) best.restore(w, m);
-    const size_t first_edge = static_cast<size_t>(which) * windows * MOST_EDGES;
+    if (effort.temperature == 0.0f) best.restore(w, m);
     const float chance = uniform(random_words(key, 2u, STREAM_START, number).x);
-    write_exchange(view, cities, tour, runs, temperature > 0.0f, chance, position, found[number],
-             EdgeLists{removed + first_edge, added + first_edge, owners + first_edge, counts + which});
+    write_exchange(view, cities, tour, runs, effort.temperature > 0.0f, chance, position, of_tour(buffers, which, batch.windows));
     if (lane == 0) {
-        atomicAdd(statistics, static_cast<unsigned long long>(trial));
-        atomicAdd(statistics + 1, static_cast<unsigned long long>(searches));
+        atomicAdd(buffers.statistics, static_cast<unsigned long long>(trial));
+        atomicAdd(buffers.statistics + 1, static_cast<unsigned long long>(searches));
     }
 }

@@ -22,6 +22,7 @@ from pymoo_gpuaco.runtime.compiled import (
     Int64_2d,
     compiled,
     compiled_callee,
+    struct,
 )
 
 # Exchanges of gain 0 let a search cross plateaus. Lattices have thousands in a round, which cost more than they gain.
@@ -77,9 +78,9 @@ def commit(
     cuts = np.where((low == 0) & (high == n - 1), n - 1, low)
     by_position = np.argsort(cuts, kind="stable")
     m, out = len(rows), np.empty(n, np.int32)
-    edges = cuts[by_position], owner[by_position], into, owner
+    changes = _Changes(cuts[by_position], owner[by_position], into, owner, rank, is_local, accepted)
     by_end, weakest = np.empty(2 * m, np.int64), np.empty(m + 1, np.int64)
-    _drop_until_one_cycle(tour, *edges, rank, is_local, accepted, make_stretches(0, m), by_end, weakest, out)
+    _drop_until_one_cycle(tour, changes, make_stretches(0, m), by_end, weakest, out)
     return accepted, out
 
 
@@ -116,16 +117,23 @@ def _claim(
         accepted[i] = True
 
 
+@struct
+class _Changes(NamedTuple):
+    """Exchanges of a tour, and the m edges of those that `_claim` accepted."""
+
+    cuts: Int64_1d  # (m,) removed edges, ascending
+    cut_owner: Int64_1d  # (m,) exchange of each
+    added: Int64_2d  # (m, 2)
+    owner: Int64_1d  # (m,) exchange of each
+    rank: Int64_1d  # (e,) the exchange of highest rank is dropped first
+    is_local: Bool_1d  # (e,)
+    accepted: Bool_1d  # (e,)
+
+
 @compiled
 def _drop_until_one_cycle(
     tour: Int32_1d,
-    all_cuts: Int64_1d,
-    cut_owner: Int64_1d,
-    added: Int64_2d,
-    owner: Int64_1d,
-    rank: Int64_1d,
-    is_local: Bool_1d,
-    accepted: Bool_1d,
+    changes: _Changes,
     w: Stretches,
     by_end: Int64_1d,
     weakest: Int64_1d,
@@ -138,48 +146,61 @@ def _drop_until_one_cycle(
     """
     n, rounds = tour.shape[0], 0
     while True:
-        m = 0
-        for row in range(all_cuts.shape[0]):
-            if accepted[cut_owner[row]]:
-                w.cuts[m] = all_cuts[row]
-                m += 1
+        m = _cut_and_join(changes, n, w, by_end)
         if m == 0:
             for p in range(n):
                 out[p] = tour[p]
             return
-        for end in range(2 * m):
-            w.joined[end] = -1
-        for row in range(added.shape[0]):
-            if accepted[owner[row]]:
-                a, b = free_end(added[row, 0], n, m, w), free_end(added[row, 1], n, m, w)
-                w.joined[a], w.joined[b] = b, a
-                by_end[a] = by_end[b] = owner[row]
         found = find_subtours(n, m, w)
         if found == 1:
             _write(tour, m, w, out)
             return
-        largest = 0
-        for c in range(found):
-            weakest[c] = -1
-            if w.size[c] > w.size[largest]:
-                largest = c
-        for s in range(m):
-            one, two = w.subtour[s], w.subtour[s + 1 if s + 1 < m else 0]
-            if one == two:
-                continue
-            # this exchange separates the two cycles
-            exchange = by_end[2 * s + 1]
-            for c in (one, two):
-                if weakest[c] < 0 or rank[exchange] > rank[weakest[c]]:
-                    weakest[c] = exchange
-            if rounds >= SINGLE_DROP_ROUNDS and (
-                not is_local[exchange] or rounds >= SINGLE_DROP_ROUNDS + LOCAL_ROUNDS
-            ):
-                accepted[exchange] = False
-        for c in range(found):
-            if c != largest:
-                accepted[weakest[c]] = False
+        _drop(changes, m, found, rounds, w, by_end, weakest)
         rounds += 1
+
+
+@compiled_callee
+def _cut_and_join(changes, n, w, by_end):  # type: ignore[no-untyped-def]
+    """Cut the tour at the edges of accepted exchanges and join the stretches; return their number."""
+    m = 0
+    for row in range(changes.cuts.shape[0]):
+        if changes.accepted[changes.cut_owner[row]]:
+            w.cuts[m] = changes.cuts[row]
+            m += 1
+    for end in range(2 * m):
+        w.joined[end] = -1
+    for row in range(changes.added.shape[0]):
+        if changes.accepted[changes.owner[row]]:
+            a, b = free_end(changes.added[row, 0], n, m, w), free_end(changes.added[row, 1], n, m, w)
+            w.joined[a], w.joined[b] = b, a
+            by_end[a] = by_end[b] = changes.owner[row]
+    return m
+
+
+@compiled_callee
+def _drop(changes, m, found, rounds, w, by_end, weakest):  # type: ignore[no-untyped-def]
+    """Drop the weakest exchange that separates each of ``found`` cycles but the largest; after some rounds, more."""
+    largest = 0
+    for c in range(found):
+        weakest[c] = -1
+        if w.size[c] > w.size[largest]:
+            largest = c
+    for s in range(m):
+        one, two = w.subtour[s], w.subtour[s + 1 if s + 1 < m else 0]
+        if one == two:
+            continue
+        # this exchange separates the two cycles
+        exchange = by_end[2 * s + 1]
+        for c in (one, two):
+            if weakest[c] < 0 or changes.rank[exchange] > changes.rank[weakest[c]]:
+                weakest[c] = exchange
+        if rounds >= SINGLE_DROP_ROUNDS and (
+            not changes.is_local[exchange] or rounds >= SINGLE_DROP_ROUNDS + LOCAL_ROUNDS
+        ):
+            changes.accepted[exchange] = False
+    for c in range(found):
+        if c != largest:
+            changes.accepted[weakest[c]] = False
 
 
 @compiled_callee
