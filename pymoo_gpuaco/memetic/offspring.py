@@ -218,42 +218,49 @@ def _make_offspring(  # type: ignore[no-untyped-def]
     region. It is written to the spare row of its parent A, because other threads still read A. A pair whose A is a
     migrant has no child.
 
-    With ``differences`` of one pair, a task is a pair. With those of all pairs there are three kinds of tasks in this
-    order: the difference of each pair, the choice in each region of each pair, and the child of each pair; so a few
-    pairs of long tours occupy many threads. A task waits for those of its pair, which other threads have begun.
+    With one difference, a task is a pair; otherwise it finds, chooses or stores.
 
     progress : of all threads, see `make_generation_batch`.
     streams : see `make_generation_batch`.
     """
-    m, regions = ring.shape[0], differences.made.shape[1]
-    d, w, divided = differences, workspace, differences.found.shape[0] == m
-    first_choice, first_child = m, m + m * regions
-    tasks = first_child + m if divided else m
-    own = np.int64(0)
+    m, d, w = ring.shape[0], differences, workspace
+    if d.found.shape[0] == m:
+        return _make_in_parts(population, d, w, ring, progress, streams, most, blocks)
+    own, at = np.int64(0), np.int64(0)
+    i = atomic_add(progress, _NEXT, 1)
+    while i < m:
+        _find_difference(population, ring, i, d, at, w, streams, blocks)
+        for region in range(d.made.shape[1]):
+            _choose_in_region(population, ring, i, d, at, region, w, streams, most, blocks)
+        _store_child(population, ring, i, d, at, w, blocks)
+        own += 1
+        i = atomic_add(progress, _NEXT, 1)
+    return own
+
+
+@compiled_callee
+def _make_in_parts(population, d, w, ring, progress, streams, most, blocks):  # type: ignore[no-untyped-def]
+    """Do the same with three kinds of tasks in this order, so that a few pairs of long tours occupy many threads.
+
+    They are the difference of each pair, the choice in each region of each pair, and the child of each pair. A task
+    waits for those of its pair, which other threads have begun.
+    """
+    m, regions = ring.shape[0], d.made.shape[1]
+    first_child, own = m + m * regions, np.int64(0)
     task = atomic_add(progress, _NEXT, 1)
-    while task < tasks:
-        # each step has one call, because its compiled code is long
-        i, at, region, last, finds, stores = task, np.int64(0), np.int64(0), regions, True, True
-        if divided:
-            finds, stores = task < first_choice, task >= first_child
-            if stores:
-                i, last = task - first_child, np.int64(0)
-                await_count(progress, _OF_PAIRS + m + i, regions)
-            elif finds:
-                last = np.int64(0)
-            else:
-                i, region = (task - first_choice) // regions, (task - first_choice) % regions
-                last = region + 1
-                await_count(progress, _OF_PAIRS + i, 1)
-            at = i
-        if finds:
-            _find_difference(population, ring, i, d, at, w, streams, blocks)
-        for r in range(region, last):
-            _choose_in_region(population, ring, i, d, at, r, w, streams, most, blocks)
-        if stores:
-            _store_child(population, ring, i, d, at, w, blocks)
+    while task < first_child + m:
+        if task < m:
+            _find_difference(population, ring, task, d, task, w, streams, blocks)
+            atomic_add(progress, _OF_PAIRS + task, 1)
+        elif task < first_child:
+            i, region = (task - m) // regions, (task - m) % regions
+            await_count(progress, _OF_PAIRS + i, 1)
+            _choose_in_region(population, ring, i, d, i, region, w, streams, most, blocks)
+            atomic_add(progress, _OF_PAIRS + m + i, 1)
         else:
-            atomic_add(progress, _OF_PAIRS + (i if finds else m + i), 1)
+            i = task - first_child
+            await_count(progress, _OF_PAIRS + m + i, regions)
+            _store_child(population, ring, i, d, i, w, blocks)
         own += 1
         task = atomic_add(progress, _NEXT, 1)
     return own

@@ -142,6 +142,55 @@ def _along(m, direction, origin, p):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def _reconnect(units, w, m, direction, cities, place, open_gain, best, added):  # type: ignore[no-untyped-def]
+    """Search for the cities t5 and t6 of a 3-opt move.
+
+    cities : t1, t3 and t4. place : position of t2, steps from it to t3, and the side of t3 on which t4 is; on side 1 it
+    splits the tour. Returns the gain of the first move that closes with a gain and True, else the largest partial gain,
+    at least ``best``, and False.
+    """
+    (t1, t3, t4), (origin, s3, side) = cities, place
+    for s in range(w.near.shape[1]):
+        t5 = w.near[index(t4), index(s)]
+        if t5 < 0:
+            break
+        g3 = open_gain - w.cost[index(t4), index(s)]
+        if g3 <= 0.0:
+            break
+        if t5 == t3:
+            continue
+        p5 = _position(w, m, t5)
+        ahead, behind = _beside(w, m, p5, direction), _beside(w, m, p5, -direction)
+        if ahead == t4 or behind == t4:
+            continue
+        s5 = _along(m, direction, origin, p5)
+        if side == 0:
+            choices, t6, kind = 1, behind if s5 >= s3 else ahead, _AFTER_TWO_OPT
+            if t6 == t1:
+                continue
+        elif s5 > s3:
+            continue
+        else:  # t5 and t6 in the piece from t2 to t3 reconnect the tour
+            choices, t6, kind = 2, ahead, _SWAP
+        for choice in range(choices):
+            if choice == 1:
+                t6, kind = behind, _TURN_BOTH
+            if (kind == _SWAP and s5 == s3) or (kind == _TURN_BOTH and s5 == 0):
+                continue
+            if w.mate[index(t5)] == t6 or _was_added(w, added, t5, t6):
+                continue
+            left = g3 + cost(units, w, t5, t6)
+            gain = left - cost(units, w, t6, t1)
+            if gain > 0.0 or left > best:
+                w.found[0], w.found[1], w.found[2] = kind, t3, t4
+                w.found[3], w.found[4] = t5, t6
+                if gain > 0.0:
+                    return gain, True
+                best = left
+    return best, False
+
+
+@inlined
 def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[no-untyped-def]
     """Search for a basis move from t1 and t2, which follows t1 in ``direction``; store it in ``w.found``.
 
@@ -174,43 +223,11 @@ def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[n
                 if gain > 0.0:
                     w.found[0], w.found[1], w.found[2] = _TWO_OPT, t3, t4
                     return gain, True
-            for s in range(k):
-                t5 = w.near[index(t4), index(s)]
-                if t5 < 0:
-                    break
-                g3 = g2 - w.cost[index(t4), index(s)]
-                if g3 <= 0.0:
-                    break
-                if t5 == t3:
-                    continue
-                p5 = _position(w, m, t5)
-                ahead, behind = _beside(w, m, p5, direction), _beside(w, m, p5, -direction)
-                if ahead == t4 or behind == t4:
-                    continue
-                s5 = _along(m, direction, origin, p5)
-                if side == 0:
-                    choices, t6, kind = 1, behind if s5 >= s3 else ahead, _AFTER_TWO_OPT
-                    if t6 == t1:
-                        continue
-                elif s5 > s3:
-                    continue
-                else:  # t4 splits the tour; t5 and t6 in the piece from t2 to t3 reconnect it
-                    choices, t6, kind = 2, ahead, _SWAP
-                for choice in range(choices):
-                    if choice == 1:
-                        t6, kind = behind, _TURN_BOTH
-                    if (kind == _SWAP and s5 == s3) or (kind == _TURN_BOTH and s5 == 0):
-                        continue
-                    if w.mate[index(t5)] == t6 or _was_added(w, added, t5, t6):
-                        continue
-                    left = g3 + cost(units, w, t5, t6)
-                    gain = left - cost(units, w, t6, t1)
-                    if gain > 0.0 or left > best:
-                        w.found[0], w.found[1], w.found[2] = kind, t3, t4
-                        w.found[3], w.found[4] = t5, t6
-                        if gain > 0.0:
-                            return gain, True
-                        best = left
+            best, closes = _reconnect(
+                units, w, m, direction, (t1, t3, t4), (origin, s3, side), g2, best, added
+            )
+            if closes:
+                return best, True
     return best, False
 
 
