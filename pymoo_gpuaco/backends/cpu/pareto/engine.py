@@ -110,15 +110,9 @@ def explore_member(
 ) -> None:
     """Explore all chains of member i, until ``chains`` is full or ``stop[0]`` is 1; ``stack``: see `tree_covers`."""
     tours, lengths, weights, slack, most, begin = members
-    points, tree, rank, seen = front
-    n, k = tours.shape[1], lengths.shape[1]
-    for f in range(chains.n_found[0]):
-        chains.slots[chains.taken[f]] = _FREE
-    chains.n_found[0] = 0
-    for f in range(chains.covers.shape[0]):  # cached points of another member may have left the front
-        for q in range(k):
-            chains.covers[f, q] = np.inf
-    oldest = 0
+    n = tours.shape[1]
+    _clear(chains)
+    oldest = 0  # of the cached points
     set_weights(costs, weights[i], w, False)
     set_tour(tours[i], w)
     for step in range(2 * n):
@@ -135,20 +129,9 @@ def explore_member(
             if change >= slack[i]:
                 continue
             lengths_of(costs, w, exchanges, lengths[i], chains.child)
-            if k == 2:
-                if is_covered(points, chains.child, rank):
-                    continue
-            elif _is_covered_by_cached(chains):
-                continue
             key = key_of(chains.child, unit)
-            if seen[slot_of(seen, key)] == key:
-                continue
-            slot = slot_of(chains.slots, key)
-            if chains.slots[slot] == key or not closes(w, exchanges):
-                continue
-            # last, because a query of the tree is far more expensive than the checks before
-            if k > 2 and tree_covers(tree, points, chains.child, stack, chains.covers[oldest]):
-                oldest = (oldest + 1) % _COVERS
+            slot, oldest = _slot_if_new(w, front, chains, key, exchanges, stack, oldest)
+            if slot < 0:
                 continue
             at = chains.n_found[0]
             if at == chains.taken.shape[0]:
@@ -156,6 +139,35 @@ def explore_member(
             _store(chains, at, w, exchanges)
             chains.slots[slot] = key
             chains.taken[at] = slot
+
+
+@inlined
+def _clear(chains):  # type: ignore[no-untyped-def]
+    """Forget the chains of another member, and cached points, which may have left the front."""
+    for f in range(chains.n_found[0]):
+        chains.slots[chains.taken[f]] = _FREE
+    chains.n_found[0] = 0
+    for f in range(chains.covers.shape[0]):
+        for q in range(chains.covers.shape[1]):
+            chains.covers[f, q] = np.inf
+
+
+@inlined
+def _slot_if_new(w, front, chains, key, exchanges, stack, oldest):  # type: ignore[no-untyped-def]
+    """Return the hash slot of the current child, -1 if it is known, no tour or dominated; and the oldest cached one."""
+    points, tree, rank, seen = front
+    k = chains.child.shape[0]
+    if is_covered(points, chains.child, rank) if k == 2 else _is_covered_by_cached(chains):
+        return np.int64(-1), oldest
+    if seen[slot_of(seen, key)] == key:
+        return np.int64(-1), oldest
+    slot = np.int64(slot_of(chains.slots, key))
+    if chains.slots[slot] == key or not closes(w, exchanges):
+        return np.int64(-1), oldest
+    # last, because a query of the tree is far more expensive than the checks before
+    if k > 2 and tree_covers(tree, points, chains.child, stack, chains.covers[oldest]):
+        return np.int64(-1), (oldest + 1) % _COVERS
+    return slot, oldest
 
 
 @inlined
