@@ -3,8 +3,8 @@
 // A row is divided by its largest weight, which changes no probability and avoids overflow in float. Rows are padded to
 // 32 lanes with the row's own city, which an ant there has visited.
 //
-// With dense trails, most edges that are not candidates have had no recent deposit and share one trail. The others are
-// "raised": those with the strongest trails, at most 32 per row, are listed. `bound` is the largest trail of edges that
+// With dense trails, most edges that are not candidates have had no recent deposit and share one trail. Edges above the
+// common trail are "raised"; at most 32 of a row are listed, the strongest. `bound` is the largest trail of edges that
 // are neither candidates nor listed. With REST an ant chooses among all cities. A row contains the heaviest candidate
 // and raised edges; the others of these are `spare`, and all remaining edges are the rest. The sum of the rest's
 // weights is at most bound^alpha times the constant sum of eta^beta.

@@ -12,8 +12,7 @@
 // -DWARPS: windows per block
 // -DRESIDENT: resident windows per multiprocessor
 static_assert(MOST_EDGES == WINDOW, "an exchange removes at most one edge per city of a window");
-// Maximum length of a stretch of a kick, in cities. With 12 or 30 cities, or kicks of neighbours on the map, trials per
-// second are 1.5 to four times as many. Tours are .003 to .1 % longer.
+// Maximum length of a stretch of a kick, in cities. Shorter stretches allow more trials per second, but tours are longer.
 constexpr int LONGEST_STRETCH = 128;
 
 // Apply a double bridge: the adjacent stretches b, c, d from the start of the path become d, c, b. No 3-opt move undoes

@@ -28,7 +28,7 @@ Devices: TypeAlias = int | str | Sequence[int]  # index of a CUDA device, severa
 class Stoppable(Protocol):
     """Calls with a deadline; they end within a fraction of a second after it, with the finished tours.
 
-    A deadline that is not reached changes no result. ``stop.interrupt`` ends the current call from another thread.
+    A deadline changes results only when it is reached. ``stop.interrupt`` ends the current call from another thread.
     """
 
     stop: Stop

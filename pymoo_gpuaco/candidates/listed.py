@@ -43,10 +43,9 @@ class ListedInstance(Instance):
     penalties : (n,) initial node penalties of an ascent; None: all 0.
     bound : lower bound of all tours by the shortest assignment of an asymmetric matrix; 0 if it was not computed.
 
-    Each row of `neighbours` is sorted by (distance, city id). For kind "nearest" its distances are the k smallest. If
-    more cities are at the k-th distance, a matrix lists those of lowest id, and coordinates in a plane those nearest by
-    unrounded distance. In space and on the globe those of lowest id are chosen among the k + 9 cities that a k-d tree
-    finds, including the city itself.
+    Each row of `neighbours` is sorted by (distance, city id). For kind "nearest" its distances are the k smallest.
+    Ties: a matrix lists the lowest ids, a plane the shortest unrounded distances; in space and on the globe they are
+    the lowest ids of the k + 9 cities that a k-d tree finds.
     """
 
     neighbours: NDArray[np.int32]

@@ -160,8 +160,8 @@ def _of_twins(
 ) -> tuple[Candidates, NDArray[np.float64] | None, float]:
     """List cities to enter for each city to leave, and vice versa; see `Form.doubled`.
 
-    Listed edges are short compared with the other edges at both ends. By length alone, a city that is cheap to enter
-    from everywhere would be in all lists, but a tour enters it once. The usual cost of an end is first its least cost,
+    Listed edges are short compared with the other edges at both ends. Sorted by length alone, a city that is cheap
+    to enter would fill all lists, though a tour enters it once. The usual cost of an end is first its least cost,
     or its price in the shortest assignment if the lists by least costs miss that. Then it is the node penalty of an
     ascent, until the lists change little or ``stop`` has ended.
 
@@ -243,9 +243,8 @@ def _with_assignment(
 ) -> tuple[NDArray[np.float64] | None, float]:
     """Return node penalties (n,) by the prices of a shortest assignment, and its lower bound of all tours.
 
-    Of more than `MOST_ASSIGNED` cities it is that of a sample, without a bound: each city is left at the highest price
-    at which no edge to the sample costs less than its ends, and then entered at the highest such price. The penalties
-    are None if lists of k by least costs have most edges of the assignment, and if ``stop`` ends the search.
+    Above `MOST_ASSIGNED` cities, price a sample and extend its prices to all; this gives no bound. The penalties are
+    None if lists of k by least costs have most edges of the assignment, and if ``stop`` ends the search.
     """
     assert instance.form is not None
     matrix, far, n = instance.matrix, instance.form.far, len(instance.matrix)

@@ -149,8 +149,7 @@ class ColonyParameters:
     alpha, beta : exponents of trail and of eta, in [0, 20].
     candidate_list_size : k, nearest cities an ant chooses from first, or None to choose from all cities.
     local_search : local search of every tour, or None.
-    searched_elsewhere : True if the caller applies a local search to each tour; ``n_ants=None`` is then the same as
-        with ``local_search``.
+    searched_elsewhere : True if the caller applies the local search; this affects only the default of `n_ants`.
     candidates : candidate edges of window search as local search: "auto" is the choice of the engine; for "nearest",
         "quadrant" and "alpha" see ``candidates.lists``. Ants choose from the lists of the instance.
     memory : "dense" (n x n), "candidate" (n x k), "selective" (n x trails_per_node) or "auto".

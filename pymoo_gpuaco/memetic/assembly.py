@@ -4,8 +4,8 @@ Y. Nagata and S. Kobayashi, "A powerful genetic algorithm using edge assembly cr
 problem", INFORMS Journal on Computing 25 (2013). The AB-cycles of two tours A and B are tried one at a time. A with the
 AB-cycle, joined to one tour, replaces A at once if it is shorter.
 
-`merge` applies whole components of the difference, edge assembly also parts of them. Annealed tours often differ in a
-component of a thousand edges without a total gain, so an improvement within it is not a component by itself.
+`merge` applies whole components of the difference, edge assembly also parts of them: a component without total gain may
+contain a part with a gain.
 """
 
 from __future__ import annotations

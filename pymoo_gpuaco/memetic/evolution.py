@@ -1,8 +1,8 @@
 """Evolution at the end of a run: after all annealing, the annealed tours evolve in several rounds.
 
-The result of a round depends on the random order of children: 38 tours of rl5915 ended at .005 to .05 % by the key
-alone. Every round therefore begins with the annealed tours, in which the winners of earlier rounds replace the longest
-ones. In a run with a time limit, window search improves copies of the best tour between two rounds.
+The result of a round depends on the random order of children. Every round therefore begins with the annealed tours, in
+which the winners of earlier rounds replace the longest ones. In a run with a time limit, window search improves copies
+of the best tour between two rounds.
 """
 
 from __future__ import annotations
@@ -20,15 +20,12 @@ from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.philox import fold_in
 
 MOST_ROUNDS = 8  # without a time limit
-# Duration of kicks between two rounds of evolution, relative to the round before them. After 20 s of two cores d18512
-# ended at .0113 %, with equal times at .0126, with kicks after all rounds at .0116; pla7397 (two runs) at .008, .011
-# and .011.
+# Duration of kicks between two rounds of evolution, relative to the round before them.
 KICKED = 0.4
 # Share of a round that may exceed the deadline: with one more winner a round ends sooner.
 OVERRUN = 0.3
-# Upper limit of the duration of a round of evolution, in assemblies of the same tours after a first, short cycle: 3.1
-# for rl5915, 5.9 for pla7397, 8 for fnl4461, 10 for d18512, on one core after half a kick per city. On sixteen cores it
-# is 14 or more for d18512, because threads wait less for each other in an assembly.
+# Upper bound of one round of evolution, in durations of the first assembly. It grows with the number of cities and of
+# cores, because threads wait less for each other in an assembly.
 ROUND_IN_ASSEMBLIES = 16.0
 
 _ROUND = "a round of evolution"

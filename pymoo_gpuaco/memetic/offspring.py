@@ -360,8 +360,7 @@ def _choose_in_region(population, ring, i, d, at, r, workspace, streams, most, b
         gain_of_cycles = np.int64(0)
         for j in range(count):
             gain_of_cycles += cycle_gain(graph, scale, c, w.chosen[j])
-        # Cycles without a gain are cheap to detect and do not count as children: half of all, and nearly all if many
-        # edges have the same length. A block always counts: its search takes as long as a child.
+        # count only cycles with a gain, but every block: it costs as much as a child
         made += blocks or gain_of_cycles > 0
         if gain_of_cycles <= 0:
             continue

@@ -14,22 +14,18 @@ WHOLE_UP_TO = 25_000  # cities; longer tours are searched in parts
 WHOLE_IN_TIME_UP_TO = 100_000
 
 # Cities of all tours per thread and second of a run with a time limit: one kick per three cities during annealing. More
-# tours differ more and gain more from recombination, if the rest of the run is long enough to evolve them. After 20 s
-# of two cores rl11849 ended at .0044 %, with half as many tours at .0153, d18512 at .0087 and .0102, pla7397 at 0 and
-# .0009 (one run each); after 5 s, means of three, at .026 and .032, .051 and .071, .0095 and .0109. Below
+# tours differ more and gain more from recombination, if the rest of the run is long enough to evolve them. Below
 # FEWEST_WANTED tours, the default number is better.
 CITIES_PER_SECOND, FEWEST_WANTED = 22_000.0, 6.0
-# Factor on the number of tours of more than 25,000 cities, which need more kicks, and the minimum of this number. On a
-# random map of 100,000 cities, eight tours in 25 s were worse than windows of one tour; thirteen tours, in the time for
-# w = 13 of `tours_in`, were equal.
+# Factor on the number of tours of more than 25,000 cities, which need more kicks, and the minimum of this number: with
+# fewer tours, windows of one tour are better.
 LONG_TOUR_FACTOR, FEWEST_LONG_WANTED = 0.5, 12.0
 # From this number of tours on, both the number and the kicks of each tour grow with the square root of the time. Nearly
 # every edge of the optimum is then in some tour, and is found sooner among fewer, better tours. The second number is
-# for more than 25,000 cities: pla85900 ended at .038 % after a minute of an H100 with 50 tours, at .050 with 70, and of
-# an H200 at .045 to .054 with 97.
+# for more than 25,000 cities.
 TOURS_OF_SHORT_RUNS, TOURS_OF_MANY_CITIES = 64, 16
-# Factor on the seconds of a run if each city is a pair joined by a fixed edge. Such tours anneal more slowly, and a run
-# with fewer of them ends at a shorter tour.
+# Factor on the seconds of a run if each city is a pair joined by a fixed edge. Doubled instances anneal slowly, so use
+# fewer tours.
 DOUBLED_TIME_FACTOR = 0.25
 # Minimum number of tours for ``eax.evolve``: fewer tours soon become equal.
 FEWEST_TO_EVOLVE = 8

@@ -23,19 +23,14 @@ from pymoo_gpuaco.runtime.stop import Stop
 # kicks, which is not worthwhile with fewer tours.
 FEWEST_VARIED = 4
 # Limit of the cities of all different first tours, at .4 us per city. Copies of one tour share its long edges, which
-# annealing in windows rarely changes, and evolution adds no edge that no tour has. 150 tours of rl11849 from 16
-# different first tours ended at .003 to .029 % after twenty seconds of an H100 (five runs); from 150 different first
-# tours they ended at the optimum (eight runs).
+# annealing in windows rarely changes, and evolution adds no edge that no tour has.
 CITIES_OF_VARIED = 5_000_000
-# Limit of the cities of all tours in an assembly before more annealing. Assembly is slow: eight seconds for nine tours
-# of a million cities on sixteen cores. The other tours become copies of the results. With fewer than four tours, many
-# others gain little: 48 tours of pla85900 ended at 0.09 % after twenty seconds of an H200 with four assembled, at 0.06
-# with 32.
+# Limit of the cities of all tours in an assembly before more annealing, because assembly is slow, and the minimum of
+# assembled tours. Copies of assembled tours replace the others.
 CITIES_OF_ASSEMBLED, FEWEST_ASSEMBLED = 3_000_000, 4
 # After the first of several cycles of annealing, assembly ends with a generation that gains at most this share of the
-# best generation. By then the tours have lost their long edges, and more generations make them alike. 22 tours of
-# rl11849 had a mean of .59 % after 6 generations and .22 after all 12. Annealed by half a kick per city and evolved,
-# the best was at .08 % either way (means of six runs). Few tours do not evolve, so their assembly continues longer.
+# best generation. By then the tours have lost their long edges, and more generations make them alike. Few
+# tours do not evolve, so their assembly continues longer.
 LEAST_GAIN_AT_FIRST, LEAST_GAIN_OF_FEW = 1 / 4, 1 / 16
 NEIGHBOURS_OF_OFFSPRING = 7  # candidates per city by which subtours of offspring are joined
 

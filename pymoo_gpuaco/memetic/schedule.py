@@ -17,8 +17,7 @@ from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.stop import Stop
 
 END = 0.97  # progress at which the last cycle ends, unless the device plans otherwise
-# Earliest progress at which annealing ends to leave time for evolution. After .5, .6 and .7 of five seconds of two
-# cores, d18512 ended at .093, .076 and .064 %, rl5915 at .014, .024 and .014 (means of three runs).
+# Earliest progress at which annealing ends to leave time for evolution.
 EARLIEST_END = 0.6
 CYCLES_IN_ONE = 3  # durations of a cycle: in less time the next cycle, twice as long, would not end
 
@@ -178,7 +177,7 @@ class Schedule:
         self.cycles_in_one, self.later_in_one = plan.cycles_in_one, plan.later_in_one
 
     def expect(self, progress: float, annealed: int) -> None:
-        """Store the progress of the run; the last ``annealed`` rounds advanced it, each equally; 0: unknown.
+        """Store the progress; ``annealed`` rounds of equal length have passed since the last report, 0: unknown.
 
         If progress falls, the budget has changed, and the estimates begin again.
         """
@@ -251,8 +250,8 @@ class Schedule:
     def _decide_last(self) -> None:
         """Make this cycle the last one if the next one, twice as long, would not end in time.
 
-        A cycle can become the last one only at its beginning, but the first cycle under a budget at any time, because
-        at its beginning no estimate exists. The limit of the first cycle of a run is ``cycles_in_one``.
+        Only a new cycle can become the last one, except the first under a budget, which starts without an estimate. The
+        limit of the first cycle of a run is ``cycles_in_one``.
         """
         if self.last:
             self.last = not math.isnan(self.progress)  # if the end is unknown, more cycles follow

@@ -4,8 +4,8 @@ The pool belongs to the process; no object refers to it. A forked child starts a
 
 A KeyboardInterrupt can be raised in the main thread between any two bytecodes, and could leave a Python lock locked.
 Therefore this module uses no Python locks: threads are started and queues are used by single calls into C. The main
-thread does not execute parts of divided work. Other calling threads do: otherwise background work would wait while
-long work of the main thread occupies the pool.
+thread does not execute parts of divided work. Background callers do; otherwise they would wait for the main thread's
+work.
 """
 
 from __future__ import annotations

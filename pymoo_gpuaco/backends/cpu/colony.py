@@ -213,7 +213,7 @@ class CpuColony(StoppableEngine):
         return tour.copy(), length
 
     def _replace_unfinished(self) -> None:
-        """Replace unfinished tours, which takes long for gigabytes of tours, before they are read or written."""
+        """Fill in unfinished tours; deferred, because it may copy gigabytes."""
         if self._unfinished is not None:
             unfinished, tour = self._unfinished
             self._tours[unfinished] = tour

@@ -30,16 +30,13 @@ from pymoo_gpuaco.runtime.threads import processor_share, thread_count
 _TO_MEASURE = 0.01  # share of a run in which the share of the cores is measured
 PARTS = 8  # maximum number of stretches, and of windows, of one tour in a generation
 # Share of the kicks of one tour in windows, which cross the bounds of stretches; the others are in stretches, whose
-# changes are all accepted. Gap of 200,000 random cities in four stretches after 20 s on two cores: 0.41 % without
-# windows, 0.34 % with them. Gap of pla85900: 0.42 % with half of the kicks in windows, 0.34 % with a fifth.
+# changes are all accepted.
 SHARE_IN_WINDOWS = 0.2
 # Number of the shortest tours merged with the best one before the last generation of a cycle: one thread merges while
 # the others wait, and tours at a high temperature contribute little.
 MERGED_WHILE_ANNEALING = 4
 REPAIRED = 0.01  # share of dirty cities below which kicks begin
 # Progress at which annealing ends if the population is large enough to evolve; one to four rounds of evolution follow.
-# Mean gaps with 0.7, 0.5 and 0.8 on two quiet cores: fnl4461 after 2 s .025, .037 and .032 % (six runs); rl5915 after
-# 8 s .0044, .0056 and .0076 % (four runs).
 END_OF_MANY = 0.7
 # With a known end, a run shorter than this number of first cycles is one cycle: better than several short ones.
 CYCLES_IN_ONE = 12

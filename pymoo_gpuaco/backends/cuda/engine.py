@@ -43,9 +43,7 @@ FEWEST_ANTS = 4096
 CITIES_PER_STEP, STEPS_OF_A_SEARCH, STEPS_OF_A_KICK = 32, 13, 128
 KICKS = 1 << 14  # maximum kicks of a tour in a launch: they are sequential
 # Default ants with local search. A warp improves a tour; several warps per multiprocessor hide latency. Up to
-# ``FEW_CITIES`` cities more ants give shorter tours. GPUMMAS on an H200 with 6 and with 32 ants per multiprocessor:
-# pr2392 after 5 s .069 and .007 % (medians of five runs); after 10 s rl5915 .20 and .03 %, pla7397 .26 and 2.3 % (one
-# run each).
+# ``FEW_CITIES`` cities more ants give shorter tours.
 ANTS_PER_MULTIPROCESSOR, ANTS_OF_FEW_CITIES, FEW_CITIES = 6, 32, 6000
 
 

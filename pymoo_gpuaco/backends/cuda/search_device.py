@@ -42,8 +42,7 @@ FIRST_CYCLE, FIRST_CYCLE_OF_ONE = 16, 128
 CYCLES_IN_ONE = 3
 # Trials of a window in an annealing round, one per 8 cities of the tour per window: more trials conflict more often.
 LEAST_HOT_TRIALS, MOST_HOT_TRIALS, CITIES_PER_TRIAL = 8, 32, 8
-# A single tour has very many cities and few kicks per city: with a known end of the run there is one cycle. A million
-# cities ended at 0.051 % after 20 s on an H200, and at 0.058 % with doubling cycles (one run each).
+# A single tour has very many cities and few kicks per city: with a known end of the run there is one cycle.
 CYCLES_IN_ONE_OF_ONE = 1 << 40
 # Recombination after a first, short cycle repairs many tours. With a known end of the run the next cycle takes the rest
 # of the time: more cycles would make the tours too similar before the final recombination.
@@ -51,18 +50,14 @@ LATER_IN_ONE_OF_MANY = 1 << 40
 # Initial temperature, in mean edge lengths, of a cycle of ``KICKS`` kicks per city; longer cycles start at a higher
 # one, up to a limit above which tours get longer.
 TEMPERATURE, KICKS, LEAST_TEMPERATURE, MOST_TEMPERATURE = 0.8, 30.0, 0.5, 1.5
-# The limit for a single tour, which gets many kicks and is not recombined: a million cities ended after 12 s of four
-# H200s, 200 kicks per city, at .0386 % with 1.5, .0381 with 1.0, .0334 with 0.7, .0338 with 0.5 and .0420 with 0.35.
+# The limit for a single tour, which gets many kicks and is not recombined.
 MOST_TEMPERATURE_OF_ONE = 0.7
-# Part of a cycle, at its end, at temperature 0; with a time limit, part of its time. Three runs of pla85900 of one
-# second ended at .285 % with 0.2 and at .319 % with 0.1. A single tour of a million cities ended as above at .0330 %
-# with 0.03, .0310 with 0.1 and .0334 with 0.2.
+# Part of a cycle, at its end, at temperature 0; with a time limit, part of its time.
 COOL_PART, COOL_PART_OF_ONE = 0.2, 0.1
 SLACK = 0.5  # mean edge lengths by which a window may exceed its best length
 # At temperature 0 few trials succeed; a window makes COOL_TRIALS times as many. A round takes as long as its slowest
 # window, and some trials take much longer than others. Therefore a window ends after the mean number of move searches
-# of its trials, and the current trial may use that of one more. Trials per second on an H100, compared with trials that
-# run to their end: 22 tours of rl11849 2.2, 64 of them 1.4, 50 of pla85900 1.2 times.
+# of its trials, and the current trial may use that of one more.
 COOL_TRIALS = 2.5
 MOVE_SEARCHES_PER_TRIAL, MOST_TRIALS = 60, 4
 FEW_TO_REPAIR = 5_000  # cities of a first tour that the host repairs in 10 ms

@@ -26,8 +26,8 @@ _EXCHANGE_BYTES = 8  # sizeof(WindowExchange) of exchange.cuh
 _ROW_BYTES = {"window_removed": 8, "window_added": 8, "window_owners": 4}  # per changed edge
 _COMMIT_THREADS = 1024
 # Blocks that commit the exchanges of one tour, one per 64 windows, because they synchronise often. A block fills a
-# multiprocessor. All tours together use at most a quarter of the multiprocessors: if kernels of other engines prevent
-# a block from becoming resident, its group fails after ten seconds (commit.cu).
+# multiprocessor. At most a quarter of the multiprocessors commit, so that groups can become resident: a group fails
+# after ten seconds (commit.cu).
 _MOST_COMMIT_BLOCKS, _WINDOWS_PER_COMMIT_BLOCK, _MULTIPROCESSORS_PER_COMMIT_BLOCK = 16, 64, 4
 _BARRIER_STATE_BYTES = 16 + 4 * _MOST_COMMIT_BLOCKS  # BarrierState of commit.cu
 
@@ -38,20 +38,16 @@ MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
 # Cities of all tours that a host thread can recombine per second of a run with a time limit.
 CITIES_THAT_EVOLVE = 18_000.0
 # Progress at which the last cycle ends if there are enough tours for recombination, which takes the rest of the run;
-# `tours_that_evolve` limits their number accordingly. d18512 ended after 5 s at .0052 % with 0.8 and one round of
-# recombination, and at .0027 % with 0.7 and regions half as long (two runs each).
+# `tours_that_evolve` limits their number accordingly.
 END_OF_MANY = 0.7
-# Recombination of very many cities is bound by memory: a million cities on 64 cores and four H200s ended after 20 s at
-# .148 % with 8 tours and at .169 % with 16. Tours also need kicks: on one H200 a single tour ended at .151 %, 8 tours
-# at .183 % and 18 at .250 %; on two H200s one and ten tours ended at .042 and .057 % (relative to another reference).
+# Recombination of very many cities is bound by memory.
 CITIES_THAT_EVOLVE_OF_VERY_MANY, VERY_MANY = 9_000.0, 500_000
 KICKS_PER_SECOND = 2_000.0  # per window on an H200
-# Kicks per city, over all tours, below which one tour is better than several, from ``ONE_TOUR_FROM`` cities on. After
-# 20 s of four H200s, 236 kicks per city, a million cities ended at .0371 % with 8 tours, at .0212 % with one.
+# Kicks per city, over all tours, below which one tour is better than several, from ``ONE_TOUR_FROM`` cities on.
 LEAST_KICKS, LEAST_KICKS_OF_VERY_MANY = 80.0, 500.0
 
 # Minimum gain of partial moves in mean edge lengths, if each city gets few kicks: more kicks in the same time shorten
-# tours more than better repair. With 0.1 or 0.3 tours were not shorter.
+# tours more than better repair.
 MARGIN = 0.2
 
 

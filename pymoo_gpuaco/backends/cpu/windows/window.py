@@ -38,8 +38,8 @@ from pymoo_gpuaco.runtime.threads import thread_array
 LOG = 1 << 14  # reversals that can be undone
 DEPTH = 6  # maximum number of consecutive basis moves; each adds two edges, which later ones do not remove
 NO_CITY = -1
-# Length in positions from which a path is not reversed before a move closes. Reading the tour through a logged reversal
-# costs as much as reversing some hundred positions; 300 and 1000 were equally fast.
+# Minimum length of reversals that are logged instead of executed. Reading the tour through a logged reversal costs as
+# much as reversing some hundred positions.
 LONG_PATH = 1000
 
 _TO_CHOOSE_FROM = 10  # candidates per city from which alpha-nearness chooses
