@@ -49,16 +49,16 @@ _KEPT_BYTES = 1 << 28  # of distance matrices of weighted sums, whose engines an
 _Levels: TypeAlias = tuple[float, ...]  # parts of each objective in a weighted sum; () of one objective
 
 
-class _KeepsEngine:
+class EngineCache:
     """Cache of what an operator made for its last problem, by weights; left out of copies and pickles."""
 
-    _kept: tuple[Problem, dict[_Levels, Any]] | None = None
+    _cache: tuple[Problem, dict[_Levels, Any]] | None = None
 
-    def _once(self, problem: Problem, levels: _Levels, make: Callable[[], T]) -> T:
+    def _cached(self, problem: Problem, levels: _Levels, make: Callable[[], T]) -> T:
         """Return the cached result of ``make`` for the same problem and weights, or call it."""
-        if self._kept is None or self._kept[0] is not problem:
-            self._kept = problem, {}
-        cache = self._kept[1]
+        if self._cache is None or self._cache[0] is not problem:
+            self._cache = problem, {}
+        cache = self._cache[1]
         if levels not in cache:
             if len(cache) >= max(1, _KEPT_BYTES // (8 * problem.n_var**2)):
                 del cache[next(iter(cache))]  # the oldest
@@ -67,7 +67,7 @@ class _KeepsEngine:
         return made
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_kept"}
+        return {name: value for name, value in self.__dict__.items() if name != "_cache"}
 
 
 def _problems(
@@ -216,7 +216,7 @@ def _form_of(make: Callable[[], Problem], k: int) -> _Form:
     return _Form(symmetric, listed, make_graph(listed), whole_units(listed))
 
 
-class _TourCrossover(_KeepsEngine, Crossover):
+class _TourCrossover(EngineCache, Crossover):
     """Crossover of the edges of tours, under a weighted sum if there are several objectives."""
 
     candidate_list_size = 1
@@ -230,7 +230,7 @@ class _TourCrossover(_KeepsEngine, Crossover):
     ) -> NDArray[np.int64]:
         children = np.empty((self.n_offsprings, *X.shape[1:]), np.int64)
         for levels, make, matings in _problems(problem, X.shape[1], random_state, X):
-            form = self._once(problem, levels, partial(_form_of, make, self.candidate_list_size))
+            form = self._cached(problem, levels, partial(_form_of, make, self.candidate_list_size))
             for mating in matings:
                 made = self._children(form, form.to_form(X[:, mating]), random_state)
                 children[:, mating] = form.to_problem(made)
@@ -370,7 +370,7 @@ def _two_positions(n: int, random_state: Any) -> tuple[int, int]:
     return one, other + (other >= one)
 
 
-class LocalSearchRepair(_KeepsEngine, Repair):
+class LocalSearchRepair(EngineCache, Repair):
     """Local search of every tour of a population, as ``repair=`` of pymoo's ``GA``: a memetic algorithm.
 
     Parameters
@@ -410,7 +410,7 @@ class LocalSearchRepair(_KeepsEngine, Repair):
             return X
         improved = np.empty(X.shape, np.int64)
         for levels, make, rows in _problems(problem, X.shape[-2], random_state, X):
-            improver = self._once(problem, levels, partial(self._improver, make))
+            improver = self._cached(problem, levels, partial(self._improver, make))
             key = 0 if random_state is None else int(random_state.integers(0, 2**64, dtype=np.uint64))
             found = end_on_interrupt(partial(improver.improve, X[rows], key), improver.stop)
             improved[rows] = found[0]

@@ -34,7 +34,7 @@ def hasten(monkeypatch):
     """Called by a test from when on a silence is short."""
 
     def hasten(seconds=2.0):
-        monkeypatch.setattr(cluster_module, "SILENCE", seconds)
+        monkeypatch.setattr(cluster_module, "SILENCE_LIMIT", seconds)
 
     return hasten
 
@@ -103,7 +103,7 @@ def test_a_run_whose_worker_stays_stopped_ends_with_its_time_and_its_best_tour(c
 def test_a_scheduler_without_workers_is_an_error_within_the_limit_of_time(monkeypatch):
     with distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as empty:
         for termination, limit in ((("time", 0.3), "0.3"), (("n_gen", 1), "0.5")):
-            monkeypatch.setattr(cluster_module, "PATIENCE", 0.5)
+            monkeypatch.setattr(cluster_module, "JOIN_TIMEOUT", 0.5)
             words = f"0 of 1 workers have joined the scheduler {empty.scheduler_address} within {limit} s"
             with pytest.raises(TimeoutError, match=words):
                 Islands(colony(), client=empty.scheduler_address).setup(cities(20), termination=termination)
@@ -113,7 +113,7 @@ def test_a_scheduler_without_workers_is_an_error_within_the_limit_of_time(monkey
 @pytest.mark.parametrize("termination", [("n_gen", 5), ("time", 4.0)], ids=lambda given: given[0])
 def test_workers_that_are_stopped_before_the_first_tour(client, hasten, monkeypatch, termination):
     algorithm = free_running(client, termination=termination)
-    monkeypatch.setattr(archipelago_module, "PATIENCE", 1)
+    monkeypatch.setattr(archipelago_module, "JOIN_TIMEOUT", 1)
     hasten()
     words = "no worker for"
     with stopped(*client.run(os.getpid).values()), pytest.raises(ConnectionError, match=words):

@@ -19,9 +19,9 @@ from pymoo_gpuaco.islands.cluster import pickled
 from pymoo_gpuaco.islands.island import (
     Island,
     Migrants,
-    Order,
-    Report,
-    Start,
+    RoundReport,
+    RoundRequest,
+    SetUpRequest,
     no_migrants,
 )
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
@@ -44,17 +44,17 @@ def loop(n_islands=2, topology="all", deterministic=False, interval=1.0, problem
 def test_a_round_is_given_the_progress_of_the_run_and_its_pace(clock):
     engine = loop(deterministic=True, interval=3)
     engine.progress = 0.0
-    assert engine._order(engine.members[0]).pace == 0.0
+    assert engine._request(engine.members[0]).pace == 0.0
     engine.progress, engine.members[0].round = 0.5, 4
-    assert engine._order(engine.members[0])[6:8] == (
+    assert engine._request(engine.members[0])[6:8] == (
         0.5,
         0.5 / 12,
     )  # half of the run in 4 rounds of 3 generations
     engine = loop()
     engine.progress = 0.5
-    assert engine._order(engine.members[0])[6:8] == (0.5, 0.0)
+    assert engine._request(engine.members[0])[6:8] == (0.5, 0.0)
     engine.stop_at(clock.now + 2000.0)
-    assert engine._order(engine.members[0]).pace == pytest.approx(
+    assert engine._request(engine.members[0]).pace == pytest.approx(
         0.00025, rel=1e-4
     )  # the other half takes 2000 s
 
@@ -70,7 +70,7 @@ def test_a_round_is_given_the_progress_of_the_run_and_its_pace(clock):
 def test_an_island_whose_annealing_is_over_waits_for_the_others(clock, topology, annealed, expected):
     engine = loop(3, topology)
     for member, over in zip(engine.members, annealed, strict=True):
-        report = Report(no_migrants(12), 1.0, over, over, True, 1, 2.5)
+        report = RoundReport(no_migrants(12), 1.0, over, over, True, 1, 2.5)
         engine._store(member, report)
     assert engine._waits(engine.members[0]) == expected
     clock.step(2.6)  # as long as its round took
@@ -113,7 +113,7 @@ class Here:
         payload = pickled((algorithm or colony(), problem or cities(30)))
         start = {"number": 0, "seed": [1, 0, 0], "gpus": 0, "neighbours": 1, **start}
         start["algorithm"] = payload
-        self.answer = self.island.set_up(Start(**start))
+        self.answer = self.island.set_up(SetUpRequest(**start))
 
     def search(self, migrants=None, n=30, **order):
         given = {
@@ -127,7 +127,7 @@ class Here:
             "pace": 0.0,
             "target": -math.inf,
         }
-        return self.island.search(Order(**{**given, **order}))
+        return self.island.search(RoundRequest(**{**given, **order}))
 
 
 @pytest.fixture(autouse=True)
@@ -175,7 +175,7 @@ def test_islands_of_one_host_share_its_cores_unless_the_number_of_threads_is_giv
 
 def test_an_island_of_a_front_sends_each_member_once_and_no_more_than_a_message_holds(monkeypatch):
     problem = MultiObjectiveTSP(list(np.random.default_rng(0).random((2, 25, 2))))
-    monkeypatch.setattr(island_module, "MOST_CITIES", 30 * 25)
+    monkeypatch.setattr(island_module, "CITIES_A_MESSAGE", 30 * 25)
     here = Here(GPU2PPLS(backend="cpu"), problem)
     engine = here.island.algorithm.engine
     for key in range(12):
@@ -288,7 +288,7 @@ def test_an_interrupt_leaves_no_report_half_taken_in(monkeypatch):
     monkeypatch.setattr(engine.archive, "_update_front", interrupted)
     starts = engine.instance.starts  # greedy tours, which join the front of random ones
     emigrants = Migrants(starts, engine.instance.lengths(starts))
-    report = Report(emigrants, 2.0, False, True, True, 2, 0.1)
+    report = RoundReport(emigrants, 2.0, False, True, True, 2, 0.1)
     monkeypatch.setattr(engine, "_ask", lambda *_, **__: None)
     monkeypatch.setattr(engine, "_wait", lambda: [(engine.members[0], report)])
     with pytest.raises(KeyboardInterrupt):
@@ -303,7 +303,7 @@ def test_an_interrupt_leaves_no_report_half_taken_in(monkeypatch):
 def test_an_interrupt_ends_the_wait_and_keeps_what_was_reported(monkeypatch, reports):
     engine = loop(deterministic=True)
     best = Migrants(np.arange(12, dtype=np.int32)[None], np.array([[1.5]]))
-    answers = [(engine.members[0], Report(best, 1.5, False, True, True, 1, 0.1))] * reports
+    answers = [(engine.members[0], RoundReport(best, 1.5, False, True, True, 1, 0.1))] * reports
 
     def wait():
         _thread.interrupt_main()

@@ -223,7 +223,7 @@ def test_engines_of_weights_are_dropped_where_they_would_fill_the_memory(monkeyp
     X = np.array([np.random.default_rng(seed).permutation(30) for seed in range(12)])
     for _ in range(3):
         one.do(problem, Population.new("X", X), random_state=np.random.default_rng(1))
-        assert 1 <= len(one._kept[1]) <= 3
+        assert 1 <= len(one._cache[1]) <= 3
 
 
 def test_merged_children_are_never_longer_than_a_parent_by_default():

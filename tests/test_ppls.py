@@ -405,9 +405,9 @@ def test_the_display_is_of_any_number_of_objectives(k, capsys):
 
 
 def test_what_is_of_one_length_is_refused_or_left_out_of_a_run():
-    of_one_length = TerminateIfAny(get_termination("n_gen", 2), ColonyTermination(proven=True))
+    single_objective = TerminateIfAny(get_termination("n_gen", 2), ColonyTermination(proven=True))
     with pytest.raises(TypeError, match="ColonyTermination is for one objective"):
-        GPU2PPLS(backend="cpu").setup(problem_of(20), termination=of_one_length, seed=1)
+        GPU2PPLS(backend="cpu").setup(problem_of(20), termination=single_objective, seed=1)
     shown = minimize(
         problem_of(20), GPU2PPLS(backend="cpu"), ("n_gen", 2), verbose=True, output=ColonyOutput()
     )

@@ -372,7 +372,7 @@ def test_a_run_goes_on_unless_its_best_tour_is_as_long_as_the_bound(n, off, made
     optimum = 200 * n * np.sin(np.pi / n)
     bound = (1 + sign * off) * optimum
     monkeypatch.setattr(GPUAS, "bound_in_time", lambda self: bound)
-    monkeypatch.setattr("pymoo_gpuaco.algorithms.termination._WORTH_A_PROOF", 0.0)  # after any time of search
+    monkeypatch.setattr("pymoo_gpuaco.algorithms.termination._PROOF_AFTER", 0.0)  # after any time of search
     termination = ColonyTermination(n_max_gen=4, proven=True)
     result = minimize(ring(n), GPUAS(40, beta=5.0, backend="cpu"), termination, seed=1)
     assert result.F[0] == pytest.approx(optimum, rel=1e-14)

@@ -106,7 +106,7 @@ class AntColony(TourAlgorithm):
         search, function = self._search(), callable(get(self.local_search))
         memory = checks.choice("pheromone", get(self.pheromone), ("auto", "dense", "candidate"))
         common = {"n_ants": self._n_ants(), "memory": memory, "local_search": search, "heuristic": None}
-        if function or (self._by_objective and search is not None):
+        if function or (self._evaluates_all and search is not None):
             common |= {"local_search": None, "searched_elsewhere": True}
         if callable(rule := get(getattr(self, "selection", None))):
             common |= {"selection": "auto", "own_rule": rule}
@@ -147,12 +147,12 @@ class AntColony(TourAlgorithm):
 
     def _forget_run(self) -> None:
         super()._forget_run()
-        self._by_objective = False  # a custom objective ranks the tours, and all are evaluated
+        self._evaluates_all = False  # a custom objective ranks the tours, and all are evaluated
         self._improver: Improver | None = None
 
     def _inspect_problem(self) -> None:
         super()._inspect_problem()
-        self._by_objective = self._custom_objective and get(self.n_elites) is None
+        self._evaluates_all = self._custom_objective and get(self.n_elites) is None
 
     def trails(self, edges: str = "all") -> NDArray[np.float32]:
         """Return a copy of the trails, in units of 1 / C_g; rows are start cities.
@@ -193,7 +193,7 @@ class AntColony(TourAlgorithm):
     def _adopt(self, engine: Any) -> None:
         if self._asked_permutations is not None:  # tours of the last ask(), which may deposit
             checks.tours("state['tours']", engine.tours([0]), engine.instance.n)
-        search = self._search() if self._by_objective else None
+        search = self._search() if self._evaluates_all else None
         if callable(get(self.local_search)):
             self._improver = FunctionSearch(get(self.local_search), self.instance)
         if search is not None:  # on the same kind of device as the engine
@@ -219,7 +219,7 @@ class AntColony(TourAlgorithm):
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         lengths = self.engine.construct(key)
-        if self._by_objective:
+        if self._evaluates_all:
             return self._all_tours(key, lengths)
         if self._improver is not None and self.engine.n_built == len(lengths):  # a function of the user
             tours, _ = self._improver.improve(self.engine.tours(np.arange(len(lengths))), key)
@@ -253,7 +253,7 @@ class AntColony(TourAlgorithm):
 
     def _evaluated_deposit(self) -> bool:
         """Return True if the evaluated tours deposit in place of the ants': all tours, or those of ``sampling``."""
-        return self._by_objective or self._asked_permutations is None
+        return self._evaluates_all or self._asked_permutations is None
 
     def _amount(self, length: float) -> float:
         """Return the deposit 1 / length in units of 1 / C_g, see `_cost`."""
@@ -294,10 +294,10 @@ class AntColony(TourAlgorithm):
     # ``ask`` returns all tours, before and after the local search, and their F decides.
 
     def _set_deadline(self) -> None:
-        if self._custom_objective and not self._by_objective and get(self.n_elites) is None:
+        if self._custom_objective and not self._evaluates_all and get(self.n_elites) is None:
             # a custom objective detected during the run: continue from the state with an engine without local search
             state = self.engine.export_state()
-            self.__dict__.update(_engine_state=state, _by_objective=True, _engine=None)
+            self.__dict__.update(_engine_state=state, _evaluates_all=True, _engine=None)
         super()._set_deadline()
 
     def _engines(self) -> list[Any]:

@@ -74,7 +74,7 @@ class GPUFACO(AntColony):
         if get(self.candidate_list_size) is None:
             raise ValueError("candidate_list_size must be an integer in [1, 1024] for GPUFACO, got None")
         checks.choice("pheromone", get(self.pheromone), ("auto", "candidate"))
-        search = None if self._by_objective else self._search()
+        search = None if self._evaluates_all else self._search()
         return as_parameters(self, FacoParameters, n_ants=self._n_ants(), local_search=search, **others)
 
     def _begin(self) -> None:

@@ -21,10 +21,10 @@ from pymoo_gpuaco.pareto.instance import MOST_FOR_ALL_TOURS
 from pymoo_gpuaco.runtime.clock import CLOCK
 
 MOST_CITIES_TO_PROVE = 12_000  # the proof of the lower bound takes about a second in the plane
-_FOREVER = 1e8  # s; a longer budget counts as none, because it exceeds the longest wait of a clock
-_BROKEN = 1e30  # penalty of a constraint violation in the length for stagnation, more than any length
+_MAX_SECONDS = 1e8  # s; a longer budget counts as none, because it exceeds the longest wait of a clock
+_VIOLATION_PENALTY = 1e30  # penalty per violation when stagnation is detected, more than any length
 # A proof starts when the run has lasted this multiple of the estimated time of the proof.
-_WORTH_A_PROOF = 10.0
+_PROOF_AFTER = 10.0
 
 _Limit: TypeAlias = tuple[float, float | None, str]  # used, maximum, reason to end
 
@@ -44,9 +44,9 @@ _GOALS = (
 class ColonyTermination(checks.KnownKeywords, Termination):
     """Termination at a target, after stagnation, or at the end of a budget; ``reason`` says which.
 
-    It is the default termination of every algorithm: a run ends with the generation in which a minute passes. If the
-    length of a run must not depend on the speed of the machine, use ("n_gen", ..) or ``seconds=None``. pymoo's default
-    would end a run at generation 31, because it normalises the permutation as a vector of small integers.
+    It is the default of every algorithm: the run ends after the generation in which 60 s have elapsed. If the length of
+    a run must not depend on the speed of the machine, use ("n_gen", ..) or ``seconds=None``. pymoo's default would end
+    a run at generation 31, because it normalises the permutation as a vector of small integers.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         all constraints also ends the run. Nothing is proven if the objective is not the tour length.
     """
 
-    of_one_length = True  # False: of a front
+    single_objective = True  # False: of a front
 
     def __init__(
         self,
@@ -118,10 +118,12 @@ class ColonyTermination(checks.KnownKeywords, Termination):
     def _budgets(self, algorithm: Any, generation: int, seconds: float) -> list[_Limit]:
         """Return the limits of generations and seconds; set ``spent``."""
         if not math.isnan(self.spent):
-            self.spent = min(1.0, max(_share(generation, self.n_max_gen), _share(seconds, self.seconds)))
+            self.spent = min(
+                1.0, max(_used_share(generation, self.n_max_gen), _used_share(seconds, self.seconds))
+            )
         used = f"{round(seconds, 1):g}" if seconds >= 1.0 else f"{seconds:.2g}"
         set_up = getattr(algorithm, "_setup_seconds", 0.0)
-        nothing = ", no time to search after set-up" if _share(set_up, self.seconds) >= 1.0 else ""
+        nothing = ", no time to search after set-up" if _used_share(set_up, self.seconds) >= 1.0 else ""
         return [
             (generation, self.n_max_gen, f"budget: {generation} generations"),
             (seconds, self.seconds, f"budget: {used} s{nothing}"),
@@ -129,7 +131,7 @@ class ColonyTermination(checks.KnownKeywords, Termination):
 
     def _ended_by(self, limits: list[_Limit]) -> float:
         """Return the largest used share of a limit, in [0, 1]; set ``reason`` to the first limit that is reached."""
-        shares = [_share(used, most) for used, most, _ in limits]
+        shares = [_used_share(used, most) for used, most, _ in limits]
         self.reason = next((limits[i][2] for i, share in enumerate(shares) if share >= 1.0), None)
         return min(1.0, max(shares))
 
@@ -142,7 +144,7 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         instance = algorithm.instance
         if not feasible:  # up to 12 cities, None proves that no tour is feasible
             return instance.n <= MOST_CITIES and algorithm.lower_bound is None
-        if instance.n > MOST_CITIES_TO_PROVE or seconds < _WORTH_A_PROOF * seconds_to_prove(instance):
+        if instance.n > MOST_CITIES_TO_PROVE or seconds < _PROOF_AFTER * seconds_to_prove(instance):
             return False
         bound = algorithm.bound_in_time()
         best = algorithm.opt[int(algorithm.opt.get("F").argmin())].X
@@ -152,7 +154,7 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         """Return the currently used share of the budget, in [0, 1], NaN without a budget."""
         if self.seconds is None:
             return self.spent
-        return min(1.0, max(self.spent, _share(CLOCK.wall() - started, self.seconds)))
+        return min(1.0, max(self.spent, _used_share(CLOCK.wall() - started, self.seconds)))
 
     def seconds_left(self, started: float) -> float | None:
         """Return the remaining seconds, or None without a time limit."""
@@ -172,7 +174,7 @@ class FrontTermination(ColonyTermination):
     seconds : time limit, > 0, or None. It includes the set-up, but not compilation.
     """
 
-    of_one_length = False
+    single_objective = False
 
     def __init__(
         self, stagnation: int | None = 100, n_max_gen: int | None = None, seconds: float | None = 60.0
@@ -197,17 +199,17 @@ def _best_of(opt: Any) -> tuple[float, bool]:
     """Return the length of the best tour and True, or a penalised length and False if no tour is feasible."""
     broken = float(opt.get("CV").min())
     best = float(opt.get("F").min())
-    return (best, True) if broken <= 0.0 else (_BROKEN * broken + best, False)
+    return (best, True) if broken <= 0.0 else (_VIOLATION_PENALTY * broken + best, False)
 
 
-def _share(used: float, most: float | None) -> float:
+def _used_share(used: float, most: float | None) -> float:
     return 0.0 if most is None else used / most
 
 
-def _parts(termination: Any) -> list[Any]:
+def _criteria(termination: Any) -> list[Any]:
     """Return the terminations of which any ends a run."""
     if isinstance(termination, (TerminateIfAny, DefaultTermination)):
-        return [one for part in termination.criteria for one in _parts(part)]
+        return [one for part in termination.criteria for one in _criteria(part)]
     return [termination]
 
 
@@ -217,7 +219,7 @@ def progress(termination: Any, started: float | None) -> float:
     It is NaN if the termination has no budget: a target or a tolerance does not determine the end of a run.
     """
     started = CLOCK.wall() if started is None else started
-    shares = [_share_of_budget(part, started) for part in _parts(termination)]
+    shares = [_share_of_budget(part, started) for part in _criteria(termination)]
     return max((share for share in shares if not math.isnan(share)), default=float("nan"))
 
 
@@ -234,18 +236,18 @@ def _share_of_budget(termination: Any, started: float) -> float:
 def seconds_left(termination: Any, started: float | None) -> float | None:
     """Return the remaining seconds of a run, see `progress`; None without a time limit."""
     started = CLOCK.wall() if started is None else started
-    left = [_FOREVER]
-    for part in _parts(termination):
+    left = [_MAX_SECONDS]
+    for part in _criteria(termination):
         if isinstance(part, TimeBasedTermination):
             left.append(started + float(part.max_time) - CLOCK.wall())
         elif isinstance(part, ColonyTermination) and (own := part.seconds_left(started)) is not None:
             left.append(own)
-    return min(left) if min(left) < _FOREVER else None
+    return min(left) if min(left) < _MAX_SECONDS else None
 
 
 def colony_terminations(termination: Any) -> list[ColonyTermination]:
     """Return each `ColonyTermination` of which any ends a run."""
-    return [part for part in _parts(termination) if isinstance(part, ColonyTermination)]
+    return [part for part in _criteria(termination) if isinstance(part, ColonyTermination)]
 
 
 def check_termination(termination: Any) -> None:

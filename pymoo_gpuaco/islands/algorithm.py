@@ -50,9 +50,9 @@ class Islands(TourAlgorithm):
 
     All arguments of ``PermutationAlgorithm`` but ``backend`` and ``device`` are also available.
 
-    A run raises ImportError without Dask, or on this machine without cryptography; TimeoutError if no worker joins
+    A run raises ImportError without Dask; local clusters also need cryptography. TimeoutError if no worker joins
     within a minute or within the time limit; ConnectionError if the scheduler or all workers disappear before the first
-    tour. A run with a tour ends with it instead, and can continue after ``client`` and ``termination`` are set.
+    tour. If a tour exists, the run ends with it, and can continue after ``client`` and ``termination`` are set.
     """
 
     algorithm: TourAlgorithm
@@ -172,7 +172,7 @@ class Islands(TourAlgorithm):
         """Build the tours of a generation; end the run if the scheduler or all workers are lost."""
         engine, termination = self.engine, self.termination
         engine.target = None
-        if isinstance(termination, ColonyTermination) and termination.of_one_length:
+        if isinstance(termination, ColonyTermination) and termination.single_objective:
             engine.target = termination.target_for(self.problem)
         engine.progress = self._progress()
         super()._generation()

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.islands.cluster import PATIENCE, Cluster, dask
+from pymoo_gpuaco.islands.cluster import JOIN_TIMEOUT, Cluster, dask
 from pymoo_gpuaco.islands.island import (
     Island,
     Migrants,
-    Order,
-    Report,
-    Start,
+    RoundReport,
+    RoundRequest,
+    SetUpRequest,
     no_migrants,
     receivers,
     shortest,
@@ -34,13 +34,13 @@ from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine
 _log = logging.getLogger("pymoo_gpuaco")
 
 MOST_FAILURES = 3  # consecutive failures of an island; the next one ends the run
-# Times in seconds. A round shorter than SHORTEST does not begin. Rounds end MARGIN before the end of the run, and the
-# client waits for their reports until GRACE after it.
-SHORTEST, MARGIN, GRACE = 0.1, 0.03, 0.25
+# Times in seconds. A round shorter than MIN_ROUND_SECONDS does not begin. Rounds end ROUND_MARGIN before the end of the
+# run, and the client waits for their reports until REPORT_GRACE after it.
+MIN_ROUND_SECONDS, ROUND_MARGIN, REPORT_GRACE = 0.1, 0.03, 0.25
 # An island that has annealed waits for the annealed tours of others, for the duration of its last round, but at most
 # for this share of the remaining time.
-WAITING = 0.3
-POLL = 0.05  # seconds between two checks of workers and waiting islands
+MAX_WAIT_SHARE = 0.3
+POLL_SECONDS = 0.05  # seconds between two checks of workers and waiting islands
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Member:
     failures: int = 0  # consecutive
 
 
-async def _set_up(client: Any, worker: str, start: Start) -> tuple[Any, str]:
+async def _set_up(client: Any, worker: str, start: SetUpRequest) -> tuple[Any, str]:
     """Create an island on a worker; return its actor and the kind of its engine.
 
     Arguments of an actor's methods are messages to its worker and not part of Dask's graph.
@@ -74,8 +74,8 @@ async def _set_up(client: Any, worker: str, start: Start) -> tuple[Any, str]:
         return actor, await actor.call("set_up", start)
 
 
-async def _search(actor: Any, order: Order) -> Any:
-    return await actor.call("search", order)
+async def _search(actor: Any, request: RoundRequest) -> Any:
+    return await actor.call("search", request)
 
 
 class Archipelago(StoppableEngine):
@@ -131,7 +131,7 @@ class Archipelago(StoppableEngine):
         tours = np.array([one.best for one in known], np.int32).reshape(-1, self.instance.n)
         return shortest(Migrants(tours, np.array([[one.value] for one in known]).reshape(-1, 1)))
 
-    def _take(self, member: Member, tours: Migrants) -> Migrants:
+    def _store_tours(self, member: Member, tours: Migrants) -> Migrants:
         """Store the best tour of an island, the first of its report; return the others, for other islands."""
         member.best = tours.tours[0].copy()
         return Migrants(tours.tours[1:], tours.values[1:])
@@ -194,7 +194,7 @@ class Archipelago(StoppableEngine):
         If the scheduler or all workers are lost, ``lost`` says why; without a tour that is raised. Raises the error of
         an island that has failed several times in a row.
         """
-        reports: list[tuple[Member, Report]] = []
+        reports: list[tuple[Member, RoundReport]] = []
         expected = self.n_islands if self.deterministic else 1
         self.n_built = 0
         try:
@@ -216,7 +216,7 @@ class Archipelago(StoppableEngine):
         for member, report in reports:
             name = f"the tours of island {member.number}"
             rows = checks.permutations(name, report.tours.tours, self.instance.n).astype(np.int32)
-            migrants = self._take(member, Migrants(rows, report.tours.values))
+            migrants = self._store_tours(member, Migrants(rows, report.tours.values))
             self._send(migrants, receivers(self.topology, member.number, self.n_islands))
         return [member for member, _ in reports]
 
@@ -231,52 +231,54 @@ class Archipelago(StoppableEngine):
         if member.call is None and self._has_time and not self._waits(member):
             self._ask(member)
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         """Return the seconds until the deadline of the run."""
         return math.inf if self.stop.until is None else self.stop.until - CLOCK.monotonic()
 
     @property
     def _has_time(self) -> bool:
         """True if another round ends in time, or there is no tour yet."""
-        return not self._has_tour or self._left() >= SHORTEST
+        return not self._has_tour or self._seconds_left() >= MIN_ROUND_SECONDS
 
     def _is_overdue(self) -> bool:
         """Return True if the wait for reports is over."""
-        grace = GRACE if any(member.call is not None for member in self.members) else 0.0
+        grace = REPORT_GRACE if any(member.call is not None for member in self.members) else 0.0
         ended = self.stop.interrupted or self.lost is not None
-        return ended or (self._has_tour and self._left() <= -grace)
+        return ended or (self._has_tour and self._seconds_left() <= -grace)
 
     def _waits(self, member: Member) -> bool:
         """Return True if an island that has annealed waits for the tours of others."""
         return CLOCK.monotonic() < member.waits_until and not all(one.annealed for one in self.members)
 
-    def _store(self, member: Member, report: Report) -> None:
+    def _store(self, member: Member, report: RoundReport) -> None:
         member.failures, member.round, member.value = 0, member.round + 1, report.value
         member.annealed, member.may_stagnate = report.annealed, report.may_stagnate
         if report.awaits_migrants and not self.deterministic:
-            waits = min(max(self.interval, report.seconds), WAITING * self._left())
+            waits = min(max(self.interval, report.seconds), MAX_WAIT_SHARE * self._seconds_left())
             member.waits_until = CLOCK.monotonic() + waits
         self.n_built += report.built
         self.busy += report.seconds
 
-    def _order(self, member: Member) -> Order:
+    def _request(self, member: Member) -> RoundRequest:
         """Return the next round of an island, with its waiting migrants."""
         migrants, member.inbox = member.inbox, no_migrants(self.instance.n, self.k)
         exchanges = self.topology != "none" and self.n_islands > 1
         parts = self.n_islands if self.topology == "all" else 1
-        left = max(0.0, self._left() - MARGIN)
+        left = max(0.0, self._seconds_left() - ROUND_MARGIN)
         target = -math.inf if self.target is None else self.target
         done = self.interval * max(1, member.round)
         pace = self.progress / done if self.deterministic else (1.0 - self.progress) / max(1e-3, left)
         progress = self.progress, pace
-        return Order(migrants, exchanges, parts, self.interval, self.deterministic, left, *progress, target)
+        return RoundRequest(
+            migrants, exchanges, parts, self.interval, self.deterministic, left, *progress, target
+        )
 
     # ---- calls
 
     def _ask(self, member: Member) -> None:
         """Request the next round of an island; if it has no worker, set it up on one, if there is one."""
         if member.actor is not None:
-            member.call = self.cluster.start(_search(member.actor, self._order(member)))
+            member.call = self.cluster.start(_search(member.actor, self._request(member)))
         elif workers := self.cluster.workers:
             for one in self.members:  # all, because islands of a host share its cores
                 if not one.worker:
@@ -285,10 +287,10 @@ class Archipelago(StoppableEngine):
             host = member.worker.rpartition(":")[0]
             neighbours = sum(one.worker.rpartition(":")[0] == host for one in self.members)
             seed = [self._key, member.number, member.begun]
-            start = Start(self._algorithm, member.number, seed, self.cluster.gpus, neighbours)
+            start = SetUpRequest(self._algorithm, member.number, seed, self.cluster.gpus, neighbours)
             member.call = self.cluster.start(_set_up(self.cluster.client, member.worker, start))
 
-    def _wait(self) -> list[tuple[Member, Report]]:
+    def _wait(self) -> list[tuple[Member, RoundReport]]:
         """Wait briefly for a call to end; return the reports of rounds.
 
         An island that has failed or lost its worker restarts, at most ``MOST_FAILURES`` times in a row; the error of
@@ -297,12 +299,12 @@ class Archipelago(StoppableEngine):
         """
         calls = [member.call for member in self.members if member.call is not None]
         if calls:
-            concurrent.futures.wait(calls, POLL, concurrent.futures.FIRST_COMPLETED)
+            concurrent.futures.wait(calls, POLL_SECONDS, concurrent.futures.FIRST_COMPLETED)
         else:
-            CLOCK.sleep(POLL)
+            CLOCK.sleep(POLL_SECONDS)
         workers, now = self.cluster.workers, CLOCK.monotonic()
         self._had_worker = now if workers else self._had_worker
-        if now - self._had_worker > PATIENCE or (not workers and self._left() < 0.0):
+        if now - self._had_worker > JOIN_TIMEOUT or (not workers and self._seconds_left() < 0.0):
             raise ConnectionError(f"no worker for {now - self._had_worker:.0f} s")
         reports = []
         for member in self.members:
@@ -390,7 +392,7 @@ class FrontArchipelago(Archipelago):
     def _best(self) -> Migrants:
         return Migrants(*self.archive.members())
 
-    def _take(self, member: Member, tours: Migrants) -> Migrants:
+    def _store_tours(self, member: Member, tours: Migrants) -> Migrants:
         """Add tours to the front of all islands; return the new members, for other islands."""
         rows = self.archive.add(tours.tours, self.instance.lengths(tours.tours))
         return Migrants(self.archive.tours[rows].astype(np.int32), self.archive.lengths[rows])

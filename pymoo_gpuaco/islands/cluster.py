@@ -25,11 +25,11 @@ from pymoo_gpuaco.runtime.threads import thread_count
 
 # Seconds without a heartbeat after which a worker is lost, or without an answer after which the scheduler is. A worker
 # sends no heartbeat while it imports this package for the first time.
-SILENCE = 60.0
-ASK_EVERY = 0.25  # seconds between two requests to the scheduler
-TRIES = 4  # waits for an answer, of SILENCE in total
-PATIENCE = 60.0  # seconds in which the first workers must join
-CORES_AN_ISLAND = 4  # on a machine without a GPU
+SILENCE_LIMIT = 60.0
+HEARTBEAT_INTERVAL = 0.25  # seconds between two requests to the scheduler
+ANSWER_TRIES = 4  # waits for an answer, of SILENCE_LIMIT in total
+JOIN_TIMEOUT = 60.0  # seconds in which the first workers must join
+CORES_PER_ISLAND = 4  # on a machine without a GPU
 HOST = "127.0.0.1"
 
 # The program of a local cluster. It reads its arguments, including keys, from stdin, and ends when stdin ends. It has
@@ -100,7 +100,7 @@ def layout(n_islands: int | None, backend: str) -> tuple[int, int, int]:
     """Return islands, worker processes and GPUs of this machine, for algorithms on ``backend``."""
     gpus = 0 if backend == "cpu" or why_no_cuda() is not None else len(cuda_devices())
     cores = thread_count()
-    islands = n_islands or gpus or min(cores, max(2, cores // CORES_AN_ISLAND))
+    islands = n_islands or gpus or min(cores, max(2, cores // CORES_PER_ISLAND))
     return islands, min(islands, gpus or islands), gpus
 
 
@@ -160,17 +160,17 @@ async def _watch(client: Any, workers: set[str]) -> None:
     while True:
         answer = asyncio.ensure_future(client.scheduler.identity())
         answer.add_done_callback(lambda one: one.cancelled() or one.exception())  # else asyncio logs it
-        for _ in range(TRIES):  # several, because this process itself may have been stopped
-            await asyncio.wait([answer], timeout=SILENCE / TRIES)
+        for _ in range(ANSWER_TRIES):  # several, because this process itself may have been stopped
+            await asyncio.wait([answer], timeout=SILENCE_LIMIT / ANSWER_TRIES)
         if not answer.done():
             return
         now, found = CLOCK.monotonic(), answer.result()["workers"]
         last = {(address, worker["last_seen"]) for address, worker in found.items()}
         heard = {heartbeat: heard.get(heartbeat, now) for heartbeat in last}
-        present = {address for (address, _), read in heard.items() if now - read <= SILENCE}
+        present = {address for (address, _), read in heard.items() if now - read <= SILENCE_LIMIT}
         workers.update(present)
         workers.intersection_update(present)
-        await asyncio.sleep(ASK_EVERY)
+        await asyncio.sleep(HEARTBEAT_INTERVAL)
 
 
 def release(resources: contextlib.ExitStack, owner: int) -> None:
@@ -209,7 +209,7 @@ class Cluster:
             if isinstance(given, str):
                 make = partial(distributed.Client, given, security=security, set_as_default=False)
                 made = BackgroundTask(make)  # because Dask waits without end for a scheduler that is stopped
-                if not made.wait(CLOCK.monotonic() + SILENCE):
+                if not made.wait(CLOCK.monotonic() + SILENCE_LIMIT):
                     raise ConnectionError(f"the scheduler {given} does not answer")
                 self.client, self.address = made.result(), given
                 resources.callback(close_client, self.client)
@@ -219,7 +219,7 @@ class Cluster:
                     raise ConnectionError(f"the client {self.client!r} is closed: set client to an open one")
             self._watch = self.start(_watch(self.client, self._workers))
             resources.callback(self._watch.cancel)
-            limit = PATIENCE if limit is None else min(limit, PATIENCE)
+            limit = JOIN_TIMEOUT if limit is None else min(limit, JOIN_TIMEOUT)
             end = CLOCK.monotonic() + limit
             while len(self.workers) < n_workers:
                 if CLOCK.monotonic() > end:
@@ -227,7 +227,7 @@ class Cluster:
                         f"{len(self.workers)} of {n_workers} workers have joined the scheduler {self.address} "
                         f"within {limit:.1f} s"
                     )
-                CLOCK.sleep(ASK_EVERY / 5)
+                CLOCK.sleep(HEARTBEAT_INTERVAL / 5)
             self.close = weakref.finalize(self, release, resources.pop_all(), os.getpid())
 
     @property

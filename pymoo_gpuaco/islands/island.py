@@ -21,7 +21,7 @@ from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.runtime.threads import thread_count
 
 TOPOLOGIES = ("all", "ring", "none")
-MOST_CITIES = 1 << 21  # total cities of one message: 8 MB
+CITIES_A_MESSAGE = 1 << 21  # total cities of one message: 8 MB
 # Maximum waiting migrants of an island with one objective: more of them cost memory and transfer.
 MOST_MIGRANTS = 200
 _THREADS = "PYMOO_GPUACO_THREADS"
@@ -57,7 +57,7 @@ def receivers(topology: str, sender: int, n_islands: int) -> list[int]:
 
 def tours_a_message(n: int) -> int:
     """Return the maximum number of tours of n cities in a message."""
-    return max(1, MOST_CITIES // n)
+    return max(1, CITIES_A_MESSAGE // n)
 
 
 def shortest(migrants: Migrants) -> Migrants:
@@ -77,7 +77,7 @@ def hashes(rows: Iterable[NDArray[Any]]) -> list[int]:
 # ---- an island
 
 
-class Start(NamedTuple):
+class SetUpRequest(NamedTuple):
     """Set-up of an island on a worker."""
 
     algorithm: bytes  # pickled (algorithm, problem)
@@ -87,7 +87,7 @@ class Start(NamedTuple):
     neighbours: int  # islands on this host, including itself
 
 
-class Order(NamedTuple):
+class RoundRequest(NamedTuple):
     """One round of an island."""
 
     migrants: Migrants
@@ -101,7 +101,7 @@ class Order(NamedTuple):
     target: float  # objective at which the round ends
 
 
-class Report(NamedTuple):
+class RoundReport(NamedTuple):
     """The result of a round."""
 
     tours: Migrants  # with one objective the best so far; then new tours for other islands
@@ -116,7 +116,7 @@ class Report(NamedTuple):
 class RoundTermination(ColonyTermination):
     """Termination that passes the progress of the whole run to the algorithm; a round never ends its run."""
 
-    of_one_length = False
+    single_objective = False
     until = math.inf  # deadline of the whole run, by CLOCK.monotonic()
 
     def _update(self, algorithm: Any) -> float:
@@ -134,11 +134,11 @@ class Island:
         self._worker = dask().get_worker()
         self._key = self._worker.get_current_task()
 
-    async def call(self, method: str, message: Start | Order) -> Any:
+    async def call(self, method: str, message: SetUpRequest | RoundRequest) -> Any:
         """Return the answer of a method. It works in a thread, so that islands of one worker run in parallel."""
         return await asyncio.to_thread(getattr(self, method), message)
 
-    def set_up(self, start: Start) -> str:
+    def set_up(self, start: SetUpRequest) -> str:
         """Build the engine; return its kind."""
         _share_cores(start.neighbours)
         algorithm, self._problem = pickle.loads(start.algorithm)
@@ -151,32 +151,32 @@ class Island:
         self._known: set[int] = set()  # hashes of sent and received tours
         return str(algorithm.engine.kind)
 
-    def search(self, order: Order) -> Report:
+    def search(self, request: RoundRequest) -> RoundReport:
         """Run a round; it ends early if the island is released."""
         started, algorithm, generations = CLOCK.monotonic(), self.algorithm, 0
-        algorithm.termination.until, before = started + order.left, algorithm.evaluator.n_eval
-        migrants = self._immigrants(order)
+        algorithm.termination.until, before = started + request.left, algorithm.evaluator.n_eval
+        migrants = self._immigrants(request)
         is_over, steps = False, 0.0  # generations or seconds
         while not is_over:
-            progress = order.progress + order.pace * steps
+            progress = request.progress + request.pace * steps
             algorithm.termination.spent = 1.0 if progress > 1.0 else progress  # NaN (unknown) stays NaN
             tours = algorithm.ask()
             algorithm.evaluator.eval(self._problem, tours, algorithm=algorithm)
             tours, migrants = Population.merge(tours, migrants), Population.empty()
             algorithm.advance(infills=tours)  # ``tell`` would assemble the whole front
             generations, seconds = generations + 1, CLOCK.monotonic() - started
-            steps = generations if order.deterministic else seconds
+            steps = generations if request.deterministic else seconds
             engine = algorithm.engine
             value = float(len(engine.archive.front) if self._of_front else algorithm.opt[0].F[0])
             awaits_migrants = isinstance(engine, Migrates) and engine.awaits_migrants
-            reached = steps >= order.interval or seconds >= order.left or value <= order.target
+            reached = steps >= request.interval or seconds >= request.left or value <= request.target
             is_dropped = self._key not in self._worker.state.actors
             is_over = reached or awaits_migrants or is_dropped
         tours = self._emigrants()
         if not self._of_front:
             best = algorithm.opt
             tours = Migrants(np.asarray(best.get("X")[:1], np.int32), best.get("F")[:1]) + tours
-        return Report(
+        return RoundReport(
             tours=tours,
             value=value,
             awaits_migrants=awaits_migrants,
@@ -188,15 +188,15 @@ class Island:
 
     # ---- migration
 
-    def _immigrants(self, order: Order) -> Population:
+    def _immigrants(self, request: RoundRequest) -> Population:
         """Pass tours of other islands to the engine; return those of an engine that accepts only evaluated ones."""
-        (tours, values), engine = order.migrants, self.algorithm.engine
+        (tours, values), engine = request.migrants, self.algorithm.engine
         self._known.update(hashes(values if self._of_front else tours))
         if self._of_front:
-            engine.divide(self._number % order.parts, order.parts)
+            engine.divide(self._number % request.parts, request.parts)
             engine.accept(tours)
         elif isinstance(engine, Migrates):
-            engine.exchanges = order.exchanges
+            engine.exchanges = request.exchanges
             engine.immigrate(tours, values[:, 0])
         else:
             return Population.new("X", tours.astype(np.int64), "F", values)
