@@ -54,6 +54,148 @@ struct alignas(16) Walker {
 };
 static_assert(sizeof(Walker) == 32, "the host allocates another size for Walker");
 
+// The ants of a block; a warp moves several of them in turn.
+struct BlockAnts {
+    char* memory;     // walkers and tabus
+    int first, last;  // ants first .. last - 1
+    int ant_bytes, n;
+    int warp, warps;  // this warp, of the block
+
+    __device__ __forceinline__ Walker* walker(int ant) const {
+        return reinterpret_cast<Walker*>(memory + static_cast<size_t>(ant - first) * ant_bytes);
+    }
+    // Call work(ant, walker) for the ants of this warp.
+    template <class Work>
+    __device__ __forceinline__ void for_each(const Work& work) const {
+        for (int ant = first + warp; ant < last; ant += warps) work(ant, walker(ant));
+    }
+};
+
+// A step of all ants.
+struct Step {
+    const Node* candidates;
+    const float* eta;
+    Count* counts;
+    int* tours;
+    int n, number;    // number: 1 .. n; step n returns to the start
+    unsigned update;  // number of local updates so far
+    bool due;         // a local update follows
+
+    // Move the ant to `next`, at index `slot` of its row, or NONE. Called by all lanes.
+    __device__ __forceinline__ void move(int ant, Walker* walker, int city, int next, int slot) const {
+        const int lane = lane_id();
+        long long ahead = NONE, behind = NONE;
+        if (due) {
+            if (slot != NONE) ahead = static_cast<long long>(city) * STRIDE + slot;
+            if (SYMMETRIC) {
+                const int slot_back = slot_of(candidates_of(candidates, eta, next).city, city);
+                if (slot_back != NONE) behind = static_cast<long long>(next) * STRIDE + slot_back;
+            }
+            // lanes 0 and 1 count this update, 2 and 3 age the previous one
+            const long long before = lane == 2 ? walker->ahead : walker->behind;
+            const long long place = lane == 0 ? ahead : lane == 1 ? behind : before;
+            if (lane < 4 && place != NONE) {
+                atomicAdd(counts + place, lane < 2 ? one_update(update) : one_aged(update - 1u));
+            }
+        }
+        __syncwarp();
+        if (lane == 0) {
+            if (due) {
+                walker->ahead = ahead;
+                walker->behind = behind;
+            }
+            walker->city = next;
+            unsigned entry = next;
+            if (DENSE && due && ahead == NONE) entry |= MARK_AHEAD;
+            if (DENSE && due && SYMMETRIC && behind == NONE) entry |= MARK_BEHIND;
+            tours[static_cast<size_t>(ant) * n + (number < n ? number : 0)] = static_cast<int>(entry);
+        }
+        __syncwarp();
+    }
+};
+
+// The trails that a step reads, after the local updates before it.
+struct SyncTrails {
+    const float* rows;
+    const Count* counts;
+    float tau0, keep_log2;
+    unsigned update;
+
+    __device__ __forceinline__ void read(int city, float (&trail)[SLOTS]) const {
+#pragma unroll
+        for (int s = 0; s < SLOTS; ++s) {
+            const size_t place = static_cast<size_t>(city) * STRIDE + 32 * s + lane_id();
+            const unsigned count = updates_before(load_relaxed(counts + place), update);
+            trail[s] = updated(rows[place], tau0, keep_log2, count);
+        }
+    }
+};
+
+// Move an ant by its candidates or the lists of best_listed; return false if neither decides the choice.
+__device__ __forceinline__ bool move_by_lists(const Step& step, const SyncTrails& trails, const Surroundings& around,
+                                              const Rule& rule, const RoundKeys& key, int ant, Walker* walker) {
+    const int city = walker->city;
+    const Near near = candidates_of(step.candidates, step.eta, city);
+    if (step.number == step.n) {
+        const int start = first_city(key, ant, step.n);
+        step.move(ant, walker, city, start, slot_of(near.city, start));
+        return true;
+    }
+    float trail[SLOTS], race_factor[SLOTS];
+    trails.read(city, trail);
+    const Ant own{key, static_cast<unsigned>(ant)};
+    draw_race_factors(is_greedy(rule, own, step.number), own, step.number, race_factor);
+    Tabu tabu(walker + 1, step.n);
+    const LaneBest lane_best(CandidateFactors(near, race_factor, tabu), trail, rule);
+    const unsigned best = warp_min(lane_best.key);
+    __syncwarp();  // all lanes have read the tabu
+    if (best < NO_KEY) {
+        tabu.take(lane_best.key == best, lane_best.city, lane_best.lookup);
+        const int next = __shfl_sync(EVERY_LANE, lane_best.city, best & 31u);
+        step.move(ant, walker, city, next, __shfl_sync(EVERY_LANE, lane_best.slot, best & 31u));
+        return true;
+    }
+    const Listed listed = best_listed(around, city, tabu);
+    if (listed.chosen >= 0) {
+        tabu.visit(listed.chosen);
+        step.move(ant, walker, city, listed.chosen, NONE);
+        return true;
+    }
+    const Best so_far = listed.best.of_all_lanes();
+    if (lane_id() == 0) {
+        walker->unresolved = 1;
+        walker->found = so_far.key;
+    }
+    return false;
+}
+
+// Find the best open city of each unresolved ant, by the whole block, because all others would wait for its warp.
+__device__ __forceinline__ void scan_open_cities(const BlockAnts& ants, const Surroundings& around) {
+    const int lane = lane_id();
+    const Cities& cities = around.cities;
+    for (int base = ants.first; base < ants.last; base += 32) {
+        unsigned pending = __ballot_sync(EVERY_LANE, base + lane < ants.last && ants.walker(base + lane)->unresolved);
+        for (; pending; pending &= pending - 1u) {
+            Walker* walker = ants.walker(base + __ffs(pending) - 1);
+            const Tabu tabu(walker + 1, ants.n);
+            const int city = walker->city;
+            const float* const row = around.trails_of(city);
+            const Point here = point_of(cities, city);
+            Best best;
+#pragma unroll 4
+            for (int word = ants.warp; 32 * word < ants.n; word += ants.warps) {
+                const bool open = !(tabu.words[word] >> lane & 1u);
+                const int j = open ? 32 * word + lane : city;
+                const float d = distance(cities, city, here, j, point_of(cities, j));
+                if (open) best.consider(row, d, j, around.exponents);
+            }
+            __syncwarp();
+            best = best.of_all_lanes();
+            if (lane == 0) atomicMax(&walker->found, best.key);
+        }
+    }
+}
+
 // Build m tours; parameters as in acs_relaxed. rows (n, STRIDE): trails before the first step; counts (n, STRIDE):
 // local updates, initially 0; keep_log2 = log2(1 - xi); ant_bytes: size of a Walker and its tabu, in shared memory or
 // in `memory` for all m ants; arrivals (1,), initially 0; fault (1,): see `grid_sync`; halt (1,): not 0 halts all ants
@@ -66,140 +208,49 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
     const Cities cities = CITIES;
     const Surroundings around{cities, {alpha, beta, shortest}, tau, bound, near_cities, raised};
     const Rule rule{q0, alpha};
-    const int warp = static_cast<int>(warp_min(threadIdx.x >> 5)), warps = blockDim.x >> 5, lane = lane_id();
     const int share = (m + gridDim.x - 1) / gridDim.x;  // ants per block
-    const int first = blockIdx.x * share, last = min(m, first + share);
+    const int first = blockIdx.x * share;
 #if IN_SHARED
-    char* const walkers = reinterpret_cast<char*>(shared_memory);
+    char* const own_memory = reinterpret_cast<char*>(shared_memory);
 #else
-    char* const walkers = memory + static_cast<size_t>(first) * ant_bytes;
+    char* const own_memory = memory + static_cast<size_t>(first) * ant_bytes;
 #endif
-    const auto walker_of = [&](int ant) {
-        return reinterpret_cast<Walker*>(walkers + static_cast<size_t>(ant - first) * ant_bytes);
-    };
-    for (int ant = first + warp; ant < last; ant += warps) {
-        Walker* walker = walker_of(ant);
+    const int warp = static_cast<int>(warp_min(threadIdx.x >> 5)), warps = blockDim.x >> 5;
+    const BlockAnts ants{own_memory, first, min(m, first + share), ant_bytes, n, warp, warps};
+    ants.for_each([&](int ant, Walker* walker) {
         Tabu tabu(walker + 1, n);
         tabu.clear();
         const int start = first_city(key, ant, n);
         tabu.visit(start);
-        if (lane == 0) {
+        if (lane_id() == 0) {
             *walker = Walker{NONE, NONE, 0ull, start, 0};
             tours[static_cast<size_t>(ant) * n] = start;
         }
         __syncwarp();
-    }
-    unsigned update = 0;  // number of local updates so far
-    int wait = period;    // steps until the next local update
-    for (int step = 1; step <= n; ++step) {
+    });
+    unsigned update = 0;
+    int wait = period;  // steps until the next local update
+    for (int number = 1; number <= n; ++number) {
         const bool due = --wait == 0;
         // load before the step and use after it, to hide the latency
         const int halted = due && blockIdx.x == 0 && threadIdx.x == 0 ? load_relaxed_system(halt) : 0;
-        // Move the ant to `next`, at index `slot` of its row, or NONE.
-        const auto move = [&](int ant, Walker* walker, int city, int next, int slot) {
-            long long ahead = NONE, behind = NONE;
-            if (due) {
-                if (slot != NONE) ahead = static_cast<long long>(city) * STRIDE + slot;
-                if (SYMMETRIC) {
-                    const int slot_back = slot_of(candidates_of(candidates, eta, next).city, city);
-                    if (slot_back != NONE) behind = static_cast<long long>(next) * STRIDE + slot_back;
-                }
-                // lanes 0 and 1 count this update, 2 and 3 age the previous one
-                const long long before = lane == 2 ? walker->ahead : walker->behind;
-                const long long place = lane == 0 ? ahead : lane == 1 ? behind : before;
-                if (lane < 4 && place != NONE) {
-                    atomicAdd(counts + place, lane < 2 ? one_update(update) : one_aged(update - 1u));
-                }
-            }
-            __syncwarp();
-            if (lane == 0) {
-                if (due) {
-                    walker->ahead = ahead;
-                    walker->behind = behind;
-                }
-                walker->city = next;
-                unsigned entry = next;
-                if (DENSE && due && ahead == NONE) entry |= MARK_AHEAD;
-                if (DENSE && due && SYMMETRIC && behind == NONE) entry |= MARK_BEHIND;
-                tours[static_cast<size_t>(ant) * n + (step < n ? step : 0)] = static_cast<int>(entry);
-            }
-            __syncwarp();
-        };
+        const Step step{candidates, eta, counts, tours, n, number, update, due};
+        const SyncTrails trails{rows, counts, tau0, keep_log2, update};
         bool unresolved = false;
-        for (int ant = first + warp; ant < last; ant += warps) {
-            Walker* walker = walker_of(ant);
-            const int city = walker->city;
-            const Near near = candidates_of(candidates, eta, city);
-            if (step == n) {
-                const int start = first_city(key, ant, n);
-                move(ant, walker, city, start, slot_of(near.city, start));
-                continue;
-            }
-            float trail[SLOTS], race_factor[SLOTS];
-#pragma unroll
-            for (int s = 0; s < SLOTS; ++s) {
-                const size_t place = static_cast<size_t>(city) * STRIDE + 32 * s + lane;
-                const unsigned count = updates_before(load_relaxed(counts + place), update);
-                trail[s] = updated(rows[place], tau0, keep_log2, count);
-            }
-            const Ant own{key, static_cast<unsigned>(ant)};
-            draw_race_factors(is_greedy(rule, own, step), own, step, race_factor);
-            Tabu tabu(walker + 1, n);
-            const LaneBest lane_best(CandidateFactors(near, race_factor, tabu), trail, rule);
-            const unsigned best = warp_min(lane_best.key);
-            __syncwarp();  // all lanes have read the tabu
-            if (best < NO_KEY) {
-                tabu.take(lane_best.key == best, lane_best.city, lane_best.lookup);
-                const int next = __shfl_sync(EVERY_LANE, lane_best.city, best & 31u);
-                move(ant, walker, city, next, __shfl_sync(EVERY_LANE, lane_best.slot, best & 31u));
-                continue;
-            }
-            const Listed listed = best_listed(around, city, tabu);
-            if (listed.chosen >= 0) {
-                tabu.visit(listed.chosen);
-                move(ant, walker, city, listed.chosen, NONE);
-                continue;
-            }
-            unresolved = true;
-            const Best so_far = listed.best.of_all_lanes();
-            if (lane == 0) {
-                walker->unresolved = 1;
-                walker->found = so_far.key;
-            }
-        }
-        // the whole block scans the open cities for each unresolved ant, because all others would wait for it
+        ants.for_each([&](int ant, Walker* walker) {
+            if (!move_by_lists(step, trails, around, rule, key, ant, walker)) unresolved = true;
+        });
         if (__syncthreads_or(unresolved)) {
-            for (int base = first; base < last; base += 32) {
-                unsigned pending = __ballot_sync(EVERY_LANE, base + lane < last && walker_of(base + lane)->unresolved);
-                for (; pending; pending &= pending - 1u) {
-                    Walker* walker = walker_of(base + __ffs(pending) - 1);
-                    const Tabu tabu(walker + 1, n);
-                    const int city = walker->city;
-                    const float* const row = around.trails_of(city);
-                    const Point here = point_of(cities, city);
-                    Best best;
-#pragma unroll 4
-                    for (int word = warp; 32 * word < n; word += warps) {
-                        const bool open = !(tabu.words[word] >> lane & 1u);
-                        const int j = open ? 32 * word + lane : city;
-                        const float d = distance(cities, city, here, j, point_of(cities, j));
-                        if (open) best.consider(row, d, j, around.exponents);
-                    }
-                    __syncwarp();
-                    best = best.of_all_lanes();
-                    if (lane == 0) atomicMax(&walker->found, best.key);
-                }
-            }
+            scan_open_cities(ants, around);
             __syncthreads();
-            for (int ant = first + warp; ant < last; ant += warps) {
-                Walker* walker = walker_of(ant);
-                if (!walker->unresolved) continue;
+            ants.for_each([&](int ant, Walker* walker) {
+                if (!walker->unresolved) return;
                 const int next = Best{walker->found}.city();
                 Tabu tabu(walker + 1, n);
                 tabu.visit(next);
-                move(ant, walker, walker->city, next, NONE);
-                if (lane == 0) walker->unresolved = 0;
-            }
+                step.move(ant, walker, walker->city, next, NONE);
+                if (lane_id() == 0) walker->unresolved = 0;
+            });
         }
         if (!due) continue;
         wait = period;
