@@ -17,7 +17,7 @@ from pymoo_gpuaco.pareto.front_2d import contributions, dominators, nondominated
 from pymoo_gpuaco.pareto.nd_tree import NDTree, make_tree, offer, undominated
 from pymoo_gpuaco.runtime.compiled import Bool_1d, Float64_1d, Float64_2d, UInt64_1d, compiled, inlined
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
-from pymoo_gpuaco.runtime.threads import thread_count
+from pymoo_gpuaco.runtime.threads import thread_share
 
 _FREE = np.uint64(0)
 _ONE = np.uint64(1)
@@ -330,7 +330,7 @@ def _distances(points: NDArray[np.float64], stay: NDArray[np.bool_]) -> NDArray[
 
     It is not the one to ``stay`` (f,).
     """
-    far, found = cKDTree(points).query(points, k=2, workers=thread_count())
+    far, found = cKDTree(points).query(points, k=2, workers=thread_share())
     own = np.arange(len(points))
     other = np.where(found[:, 1] == own, found[:, 0], found[:, 1])  # equal points come in any order
     return np.where((other[other] == own) & (other < own) & ~stay[other], np.inf, far[:, 1])
