@@ -212,7 +212,7 @@ def annealed(engine, rounds=20, seed=0):
 class TestEngines:
     @pytest.mark.parametrize("backend", BACKENDS)
     def test_many_tours_evolve_among_migrants_when_all_annealing_is_over(self, backend):
-        problem = cloud(300, 4)
+        problem = cloud(500, 4)
         engine, alone, other = (
             annealed(exchanging(problem, backend, None if backend == "cuda" else 8), seed=seed)
             for seed in (0, 0, 1)

@@ -56,7 +56,7 @@ After Ctrl-C the best tour so far
     interrupts.test_an_interrupt_at_any_moment_loses_no_tour_and_the_run_goes_on
     default_arguments.test_ctrl_c_is_heard_and_leaves_the_best_tour_and_a_run_that_goes_on
     ask_and_tell.test_an_interrupt_in_ask_leaves_what_was_given_and_the_next_ask_goes_on
-    memetic_engines.test_an_interrupt_while_the_first_tours_are_made_leaves_the_greedy_one
+    memetic_engines.test_an_interrupt_while_the_first_tours_are_made_leaves_the_first_one
     time_limits.test_an_interrupt_ends_a_long_generation_and_keeps_its_best_tour
     ppls.test_an_interrupt_keeps_the_front
 A time limit counts set-up and run, but no
