@@ -236,13 +236,18 @@ def solve(
         return Front(result.X, result.F, fronts)
     if isinstance(problem, QAP):
         return problem.solution(result.X)
-    broken, run = _violations(problem, result.X), result.algorithm
-    if broken:
-        warnings.warn(violations_in_words(broken), stacklevel=2)
-    tour = problem.from_home(result.X) if isinstance(problem, TSP) else result.X
+    found = solution_of(problem, result, result.algorithm)
+    if found.violations:
+        warnings.warn(violations_in_words(found.violations), stacklevel=2)
+    return found
+
+
+def solution_of(problem: Problem, result: Result, run: Any) -> Solution:
+    """Return the tour of the algorithm ``run`` with one objective, and what it has found out."""
+    broken = _violations(problem, result.X)
     bound = None if run._custom_objective else run.bound_in_time(0.0)
     return Solution(
-        tour,
+        problem.from_home(result.X) if isinstance(problem, TSP) else result.X,
         float(result.F[0]),
         problem,
         seconds=float(result.exec_time),

@@ -7,7 +7,6 @@ import sys
 from contextlib import closing
 from typing import Any
 
-import numpy as np
 from pymoo.core.result import Result
 
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
@@ -22,7 +21,7 @@ from pymoo_gpuaco.problems import TSP, Front, as_multi_objective
 from pymoo_gpuaco.problems.writing import ids_in_files
 from pymoo_gpuaco.runtime import compiling
 from pymoo_gpuaco.runtime.clock import CLOCK
-from pymoo_gpuaco.solving import limits
+from pymoo_gpuaco.solving import Solution, limits, solution_of
 
 
 class Terminated(KeyboardInterrupt):
@@ -151,8 +150,8 @@ def _run(job: Job, name: str, problem: Any, seed: int) -> None:
         return
     algorithm, result, about, raised = outcome
     if fronts is None:
-        row = _row(name, problem, result, about) | {"tours": int(algorithm.evaluator.n_eval)} | about
-        job.runs.append(Run(problem, problem.from_home(np.asarray(result.X)), row))
+        found = solution_of(problem, result, algorithm)
+        job.runs.append(Run(problem, found.tour, _row(name, found, about)))
     else:
         job.runs.append(Run(problem, Front(result.X, result.F, fronts), about))
     if arguments.save and not job.failed:
@@ -162,10 +161,7 @@ def _run(job: Job, name: str, problem: Any, seed: int) -> None:
     if fronts is None and not problem.best_known and not job.failed and not job.interrupted:
         try:  # the tour is in job.runs already
             short = seconds_to_prove(algorithm.instance) <= SHORT_PROOF
-            bound = (
-                algorithm.lower_bound if short else algorithm.bound_in_time(0.0)
-            )  # None unless it is known
-            job.runs[-1].row["lower_bound"] = bound
+            job.runs[-1].row["lower_bound"] = algorithm.lower_bound if short else found.lower_bound
         except KeyboardInterrupt as stop:
             job.interrupted = stop
     if not job.failed and not job.interrupted:
@@ -181,19 +177,21 @@ def _in_words(problem: TSP) -> str:
     return words + (f", best known {problem.best_known:.10g}" if problem.best_known else "")
 
 
-def _row(name: str, problem: TSP, result: Result, about: dict[str, Any]) -> dict[str, Any]:
-    """Return the first columns of the table of runs."""
-    length, violations = float(result.F[0]), int(problem.violations(result.X[None])[0])
-    gap = 100.0 * (length / problem.best_known - 1.0) if problem.best_known and not violations else None
+def _row(name: str, found: Solution, about: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of a run in the table of runs."""
+    problem: Any = found.problem
+    known = None if found.violations else problem.best_known
     return {
         "instance": name,
         "cities": problem.n_cities,
         "seed": about["seed"],
         "backend": about["backend"],
-        "length": length,
-        "violations": violations,
+        "length": found.length,
+        "violations": found.violations,
         "best_known": problem.best_known,
         "lower_bound": None,
-        "gap_percent": None if gap is None else round(gap, 6),
+        "gap_percent": round(100.0 * (found.length / known - 1.0), 6) if known else None,
         "generations": about["generations"],
+        "tours": found.n_eval,
+        **about,
     }
