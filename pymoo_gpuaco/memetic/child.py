@@ -212,6 +212,16 @@ def _find_smallest(subtours, child):  # type: ignore[no-untyped-def]
     return smallest, count
 
 
+@compiled_callee
+def _mark_reachable(a, k, count, child):  # type: ignore[no-untyped-def]
+    """Begin a search from the smallest subtour: mark its cities that may be joined to another one."""
+    child.searches[0] += 1
+    for i in range(count):
+        stretch = child.of_smallest[i]
+        for t in range(_within_reach(stretch, a.shape[0], k, child)):
+            child.seen[a[_position_of(t, stretch, a.shape[0], k, child)]] = child.searches[0]
+
+
 def breeder(length: Any) -> tuple[Any, Any]:
     """Return compiled `breed` and `cycle_gain` for a compiled ``length(graph, scale, u, v)`` of edges in whole units.
 
@@ -219,20 +229,13 @@ def breeder(length: Any) -> tuple[Any, Any]:
     """
 
     @compiled_callee
-    def join_smallest(graph, scale, near, a, position, k, subtours, child):  # type: ignore[no-untyped-def]
-        """Join the smallest subtour to another by the best exchange of two edges; return its gain, mostly negative.
+    def best_exchange(graph, scale, near, a, position, k, smallest, count, child):  # type: ignore[no-untyped-def]
+        """Find the best exchange that joins the smallest subtour to another.
 
-        A city of the smallest subtour and a candidate in another subtour become neighbours. Returns REFUSED if there is
-        no such candidate.
+        Returns its gain, its city in the smallest subtour and that city's neighbour, and the same in the other subtour.
+        The gain is REFUSED and the cities are -1 if there is none.
         """
-        n, s = a.shape[0], child.stretches
-        smallest, count = _find_smallest(subtours, child)
-        child.searches[0] += 1
-        search = child.searches[0]
-        for i in range(count):
-            stretch = child.of_smallest[i]
-            for t in range(_within_reach(stretch, n, k, child)):
-                child.seen[a[_position_of(t, stretch, n, k, child)]] = search
+        n, s, search = a.shape[0], child.stretches, child.searches[0]
         most = np.int64(REFUSED)
         u = v = u_next = v_next = np.int64(-1)
         for i in range(count):
@@ -263,8 +266,21 @@ def breeder(length: Any) -> tuple[Any, Any]:
                             most, u, v, u_next, v_next = by_one, city, other, one, end
                         if by_two > most and not two_stays:
                             most, u, v, u_next, v_next = by_two, city, other, two, end
+        return most, u, u_next, v, v_next
+
+    @compiled_callee
+    def join_smallest(graph, scale, near, a, position, k, subtours, child):  # type: ignore[no-untyped-def]
+        """Join the smallest subtour to another by the best exchange of two edges; return its gain, mostly negative.
+
+        A city of the smallest subtour and a candidate in another subtour become neighbours. Returns REFUSED if there is
+        no such candidate.
+        """
+        s = child.stretches
+        smallest, count = _find_smallest(subtours, child)
+        _mark_reachable(a, k, count, child)
+        gain, u, u_next, v, v_next = best_exchange(graph, scale, near, a, position, k, smallest, count, child)
         if u < 0:
-            return most
+            return gain
         into = s.subtour[stretch_at(position[v], k, s.cuts)]
         s.size[into] += s.size[smallest]
         s.size[smallest] = 0
@@ -272,7 +288,7 @@ def breeder(length: Any) -> tuple[Any, Any]:
             s.subtour[child.of_smallest[i]] = into
         _append_stretches(into, child.first_of[smallest], child.last_of[smallest], child)
         _exchange(a, position, child, u, u_next, v, v_next)
-        return most
+        return gain
 
     @compiled_callee
     def cycle_gain(graph, scale, c, cycle):  # type: ignore[no-untyped-def]

@@ -154,52 +154,59 @@ class Windows(KernelGroup):
         self._most = windows * MOST_EDGES  # maximum changed edges of a tour
         #: if devices share one tour: first window and number of windows of this device
         self.share: tuple[int, int] | None = None
-        penalised, fixed, limits = lists.penalties is not None, self._partner is not None, device.limits
-        definitions = {
-            **cities.definitions,
+        # blocks per tour that commit its exchanges
+        wanted = min(_MOST_COMMIT_BLOCKS, windows // _WINDOWS_PER_COMMIT_BLOCK)
+        places = device.limits.multiprocessors // _MULTIPROCESSORS_PER_COMMIT_BLOCK
+        self._commit_blocks = max(1, min(wanted, places // tours))
+        # in the order of the parameters of search_windows and of commit_exchanges
+        self._exchanges = {
+            "window_exchanges": _EXCHANGE_BYTES * windows * tours,
+            **{name: size * self._most * tours for name, size in _ROW_BYTES.items()},
+            "window_edges": 4 * tours,
+        }
+        self.sources, self.needed = self._files(), self._arrays()
+
+    def _files(self) -> list[Source]:
+        """Return the kernels and their definitions."""
+        penalised = self.lists.penalties is not None
+        search = {
+            **self._cities.definitions,
             "NEAR": MOST_CANDIDATES,
             "MOST_EDGES": MOST_EDGES,
             "WARPS": _WARPS,
             "RESIDENT": resident(penalised),
             "SCALED": int(self.scale != 1.0),
             "PENALTIES": int(penalised),
-            "FIXED": int(fixed),
+            "FIXED": int(self._partner is not None),
         }
-        together = {
+        commit = {
             "THREADS": _COMMIT_THREADS,
             "MOST_BLOCKS": _MOST_COMMIT_BLOCKS,
             "SINGLE_DROP_ROUNDS": SINGLE_DROP_ROUNDS,
             "LOCAL_ROUNDS": LOCAL_ROUNDS,
         }
         kernels = ["commit_exchanges", "lay_out", "find_positions"]
-        self.sources = [
-            Source("windows/search.cu", definitions, ["search_windows"]),
-            Source("windows/commit.cu", together, kernels),
+        return [
+            Source("windows/search.cu", search, ["search_windows"]),
+            Source("windows/commit.cu", commit, kernels),
         ]
-        # blocks per tour that commit its exchanges
-        wanted = min(_MOST_COMMIT_BLOCKS, windows // _WINDOWS_PER_COMMIT_BLOCK)
-        places = limits.multiprocessors // _MULTIPROCESSORS_PER_COMMIT_BLOCK
-        self._commit_blocks = max(1, min(wanted, places // tours))
-        n, found, changed = cities.n * tours, windows * tours, self._most * tours
-        # in the order of the parameters of search_windows and of commit_exchanges
-        self._exchanges = {
-            "window_exchanges": _EXCHANGE_BYTES * found,
-            **{name: size * changed for name, size in _ROW_BYTES.items()},
-            "window_edges": 4 * tours,
-        }
-        self.needed = {
+
+    def _arrays(self) -> dict[str, int]:
+        """Return the bytes of all arrays."""
+        n, tours = self._cities.n, self.tours
+        return {
             **self._exchanges,
-            "window_states": 4 * found,
-            "window_workspace": 128 * tours * round_up(cities.n, 4),
+            "window_states": 4 * self.windows * tours,
+            "window_workspace": 128 * tours * round_up(n, 4),
             "window_counts": 4 * tours,
-            "window_segments": 16 * changed,
-            "window_near": 4 * MOST_CANDIDATES * cities.n,
-            "window_nearest": 4 * MOST_CANDIDATES * cities.n,
-            **({"window_penalties": 4 * cities.n} if penalised else {}),
-            **({"window_partner": 4 * cities.n} if fixed else {}),
-            "window_tours": 4 * n,
-            "window_next": 4 * n,
-            "window_positions": 4 * n,
+            "window_segments": 16 * self._most * tours,
+            "window_near": 4 * MOST_CANDIDATES * n,
+            "window_nearest": 4 * MOST_CANDIDATES * n,
+            **({"window_penalties": 4 * n} if self.lists.penalties is not None else {}),
+            **({"window_partner": 4 * n} if self._partner is not None else {}),
+            "window_tours": 4 * n * tours,
+            "window_next": 4 * n * tours,
+            "window_positions": 4 * n * tours,
             "window_lengths": 8 * tours,
             "window_statistics": 16,
             "window_barriers": _BARRIER_STATE_BYTES * tours,
