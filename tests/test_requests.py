@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import pickle
 import threading
 import time
@@ -23,10 +24,17 @@ from pymoo_gpuaco import (
     OpenPath,
     solve,
 )
+from pymoo_gpuaco.backends.cuda.windows import tours_that_evolve
 from pymoo_gpuaco.problems.tsp import with_missing
 from pymoo_gpuaco.runtime import threads as threads_module
 from pymoo_gpuaco.runtime.background import interruptible
-from pymoo_gpuaco.runtime.threads import parallel_for, run_in_progress, thread_count, thread_share
+from pymoo_gpuaco.runtime.threads import (
+    parallel_for,
+    processor_share,
+    run_in_progress,
+    thread_count,
+    thread_share,
+)
 from pymoo_gpuaco.solving import Solution
 
 N = 60
@@ -90,6 +98,23 @@ def test_runs_in_progress_share_the_threads_of_the_process(runs, share, monkeypa
     parts: list[int] = []
     parallel_for(lambda part, *_: parts.append(part), 100, 8)
     assert sorted(parts) == list(range(share))
+
+
+def test_a_run_with_a_time_limit_plans_by_its_share_of_the_time(monkeypatch):
+    monkeypatch.setattr(threads_module, "_in_progress", {})
+    alone = tours_that_evolve(40.0, 2000, 4, 1000)
+    monkeypatch.setattr(threads_module, "_in_progress", dict.fromkeys(range(4)))
+    assert processor_share(4, 1e-4) <= 0.25
+    assert tours_that_evolve(40.0, 2000, 4, 1000) < alone == tours_that_evolve(160.0, 2000, 4, 1000)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_fork_counts_no_runs_of_its_parent():
+    with run_in_progress(None):
+        child = os.fork()
+        if child == 0:
+            os._exit(len(threads_module._in_progress))
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_run_counts_once_until_it_ends_and_also_in_its_background_threads():

@@ -18,6 +18,7 @@ from pymoo_gpuaco.memetic.commit import LOCAL_ROUNDS, SINGLE_DROP_ROUNDS
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MOST_CANDIDATES, scaled_population_size
 from pymoo_gpuaco.memetic.penalties import PenalisedCandidates
 from pymoo_gpuaco.runtime.philox import fold_in
+from pymoo_gpuaco.runtime.threads import runs_in_progress
 
 MOST_EDGES = 511  # maximum removed edges of an exchange, one per city of a window
 ROUNDS_AT_ONCE = 4  # rounds between checks of the deadline
@@ -74,8 +75,9 @@ def usual_layout(n: int, in_all: int) -> Layout:
 def tours_that_evolve(seconds: float, n: int, threads: int, windows: int) -> int | None:
     """Return the best number of tours in a run of ``seconds``, by host threads (recombination) and windows (annealing).
 
-    Return None if that number is too small; then the usual number is better.
+    Return None if that number is too small; then the usual number is better. The runs of this process share the time.
     """
+    seconds /= runs_in_progress()
     very_many = n >= VERY_MANY
     pace = CITIES_THAT_EVOLVE_OF_VERY_MANY if very_many else CITIES_THAT_EVOLVE
     least = 0.0 if n < ONE_TOUR_FROM else LEAST_KICKS_OF_VERY_MANY if very_many else LEAST_KICKS
