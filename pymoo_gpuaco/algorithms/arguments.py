@@ -6,13 +6,13 @@ Every class that declares fields is decorated with ``@dataclass(kw_only=True, eq
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import fields
-from typing import Any, TypeAlias, TypeVar
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
-from pymoo.core.algorithm import Algorithm
 from pymoo.core.callback import Callback
 from pymoo.core.evaluator import Evaluator
 from pymoo.core.variable import Variable, get
@@ -30,7 +30,7 @@ Flag: TypeAlias = bool | Variable
 P = TypeVar("P")
 
 # Names of arguments in pymoo and in other packages for ant colonies, and their names here.
-ALIASES = {
+_ALIASES = {
     "pop_size": "n_ants",
     "population_size": "n_ants",
     "ants": "n_ants",
@@ -54,22 +54,55 @@ _KINDS = {
 }
 # Arguments that a run changes: every run begins with the given objects, in their state before the last run.
 CHANGED_BY_A_RUN = ("termination", "output", "display", "archive")
-PYMOO_ARGUMENTS = tuple(checks.parameters(Algorithm))
 _NEVER_NONE = ("termination", "output", "display", "callback", "evaluator")
 
 
-def changed_arguments(algorithm: Any) -> list[str]:
-    """Return ``name=value`` of the arguments, without pymoo's own, that differ from their defaults."""
-    shown = []
-    for field in fields(algorithm):
-        name, usual, value = field.name, field.default, get(getattr(algorithm, field.name))
-        if name in PYMOO_ARGUMENTS:
-            continue
-        if name in ("sampling", "heuristic") and value is not None:
-            shown.append(f"{name}=..")
-        elif value is not usual and not (isinstance(value, type(usual)) and value == usual):
-            shown.append(f"{name}={value!r}")
-    return shown
+@dataclass(kw_only=True, eq=False, repr=False)
+class Arguments(checks.KnownKeywords):
+    """pymoo's own arguments, with its names and defaults; constructor and ``repr`` of classes with arguments."""
+
+    termination: Any = None
+    output: Any = None
+    display: Any = None
+    callback: Any = None
+    archive: Any = None
+    return_least_infeasible: bool = False
+    save_history: bool = False
+    verbose: bool = False
+    seed: Any = None
+    evaluator: Any = None
+
+    _aliases: ClassVar[Mapping[str, str]] = _ALIASES
+
+    def __new__(cls, *args: Any, **given: Any) -> Self:
+        """Give a class without a decorator a constructor of its annotated attributes and of new defaults."""
+        if "__dataclass_fields__" not in vars(cls):
+            defaults = {field.name: field.type for field in fields(cls) if field.name in vars(cls)}
+            cls.__annotations__ = {**defaults, **inspect.get_annotations(cls)}
+            dataclass(kw_only=True, eq=False, repr=False)(cls)
+        return super().__new__(cls, *args, **given)
+
+    @classmethod
+    def arguments(cls) -> tuple[str, ...]:
+        """Return the names of the arguments without pymoo's own; ``setup`` and ``minimize`` take both as well."""
+        names = (one.name for one in fields(cls) if one.init)
+        return tuple(name for name in names if name not in PYMOO_ARGUMENTS)
+
+    def __repr__(self) -> str:
+        """Return the name of the class and the arguments that differ from their defaults."""
+        shown = []
+        for field in fields(self):
+            name, usual, value = field.name, field.default, get(getattr(self, field.name))
+            if name in PYMOO_ARGUMENTS:
+                continue
+            if name in ("sampling", "heuristic") and value is not None:
+                shown.append(f"{name}=..")
+            elif value is not usual and not (isinstance(value, type(usual)) and value == usual):
+                shown.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+PYMOO_ARGUMENTS = tuple(field.name for field in fields(Arguments))
 
 
 def as_parameters(algorithm: Any, kind: Callable[..., P], **others: Any) -> P:

@@ -17,7 +17,7 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word, as_parameters
 from pymoo_gpuaco.algorithms.individuals import Permutations
 from pymoo_gpuaco.algorithms.tour import TourAlgorithm
-from pymoo_gpuaco.backends import FunctionSearch, Improver, make_colony, make_improver
+from pymoo_gpuaco.backends import ColonyEngine, FunctionSearch, Improver, make_colony, make_improver
 from pymoo_gpuaco.candidates.heuristic import heuristic_matrix
 from pymoo_gpuaco.colony import published
 from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters, LocalSearch
@@ -191,7 +191,9 @@ class AntColony(TourAlgorithm):
                     checks.tours(name, tour, self.problem.n_var)
 
     def _adopt(self, engine: Any) -> None:
-        if self._asked_permutations is not None:  # tours of the last ask(), which may deposit
+        if self._asked_permutations is not None and isinstance(
+            engine, ColonyEngine
+        ):  # its ants may deposit next
             checks.tours("state['tours']", engine.tours([0]), engine.instance.n)
         search = self._search() if self._evaluates_all else None
         if callable(get(self.local_search)):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.initialization import Initialization
 from pymoo.core.population import Population
+from pymoo.util.optimum import filter_optimum
 
 from pymoo_gpuaco import checks
 
@@ -70,6 +71,12 @@ def told_by(infills: Population | None, problem: Any, asked: Permutations | None
             f"F of individuals given to tell() must be finite, got {objectives[~np.isfinite(objectives)][0]}"
         )
     return Permutations(rows, objectives[:, 0] if k == 1 else objectives)
+
+
+def best_of_both(opt: Population | None, found: Population) -> Population:
+    """Return the best individuals of both; ties go to those of ``opt``."""
+    both = found if opt is None else Population.merge(opt, found)
+    return filter_optimum(both, least_infeasible=True)
 
 
 def best_of(asked: Population | None, built: Permutations | None) -> Population:

@@ -7,14 +7,13 @@ learns from it. A copy or a pickle holds the engine's exported state, and builds
 from __future__ import annotations
 
 import copy
-import inspect
 import logging
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +22,20 @@ from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 from pymoo.core.result import Result
 from pymoo.core.termination import Termination
-from pymoo.termination import get_termination
 from pymoo.util.display.output import Output
-from pymoo.util.optimum import filter_optimum
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms import arguments
 from pymoo_gpuaco.algorithms.display import ColonyOutput, without_bar
-from pymoo_gpuaco.algorithms.individuals import Permutations, best_of, sampled, told_by
-from pymoo_gpuaco.algorithms.termination import ColonyTermination, check_termination, progress, seconds_left
+from pymoo_gpuaco.algorithms.individuals import Permutations, best_of, best_of_both, sampled, told_by
+from pymoo_gpuaco.algorithms.termination import (
+    NO_TIME,
+    ColonyTermination,
+    check_termination,
+    progress,
+    seconds_left,
+    termination_of,
+)
 from pymoo_gpuaco.backends import check_backend
 from pymoo_gpuaco.runtime import compiling
 from pymoo_gpuaco.runtime.background import interruptible
@@ -44,15 +48,11 @@ from pymoo_gpuaco.runtime.threads import MOST_THREADS, run_in_progress
 _POST_SEARCH_SHARE = 0.05
 _ALLOWED_OVERRUN = 0.2  # s that a generation may end after its deadline
 
-_NO_TIME = (
-    "pymoo_gpuaco: set-up took %.2g s and reached the time limit: no time to search, the run ends with its first tour; "
-    "give more seconds"
-)
 _log = logging.getLogger("pymoo_gpuaco")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
+class PermutationAlgorithm(arguments.Arguments, Algorithm):
     """A pymoo algorithm whose engine builds permutations; subclasses choose the engine and learn from its results.
 
     Parameters
@@ -69,33 +69,14 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
     a value of a wrong type TypeError, also in the subclasses; both name the parameter, the value and what is allowed.
     """
 
-    termination: Any = None
-    output: Any = None
-    display: Any = None
-    callback: Any = None
-    archive: Any = None
-    return_least_infeasible: bool = False
-    save_history: bool = False
-    verbose: bool = False
-    seed: Any = None
-    evaluator: Any = None
     sampling: Any = None
     backend: str = "auto"
     device: int = 0
     threads: int | None = None
 
-    _aliases: ClassVar[Mapping[str, str]] = arguments.ALIASES
     _default_termination: ClassVar[Callable[[], Termination]] = partial(ColonyTermination, proven=True)
     _default_output: ClassVar[Callable[[], Output]] = ColonyOutput
     _several_devices: ClassVar[bool] = False  # the engine may use several devices
-
-    def __new__(cls, *args: Any, **given: Any) -> Self:
-        """Give a class without a decorator a constructor of its annotated attributes and of new defaults."""
-        if "__dataclass_fields__" not in vars(cls):
-            defaults = {field.name: field.type for field in fields(cls) if field.name in vars(cls)}
-            cls.__annotations__ = {**defaults, **inspect.get_annotations(cls)}
-            dataclass(kw_only=True, eq=False, repr=False)(cls)
-        return super().__new__(cls, *args, **given)
 
     def __post_init__(self) -> None:
         """Pass pymoo's own arguments to pymoo, and validate all arguments."""
@@ -103,7 +84,7 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
             self.output = type(self)._default_output()
         own = {name: getattr(self, name) for name in arguments.PYMOO_ARGUMENTS}
         arguments.check_kinds(own)
-        super().__init__(**own)
+        Algorithm.__init__(self, **own)
         self._given = {name: own[name] for name in arguments.CHANGED_BY_A_RUN}  # as before a run
         self._forget_run()
         self._check()
@@ -178,17 +159,7 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
         """Return the name of the algorithm and a summary of its parameters, for the header; the engine exists."""
         return type(self).__name__
 
-    # ---- arguments and engine; a copy or a pickle leaves out the engine and the instance, which are built again
-
-    @classmethod
-    def arguments(cls) -> tuple[str, ...]:
-        """Return the names of the arguments without pymoo's own; ``setup`` and ``minimize`` take both as well."""
-        names = (one.name for one in fields(cls) if one.init)
-        return tuple(name for name in names if name not in arguments.PYMOO_ARGUMENTS)
-
-    def __repr__(self) -> str:
-        """Return the name of the class and the arguments that differ from their defaults."""
-        return f"{type(self).__name__}({', '.join(arguments.changed_arguments(self))})"
+    # ---- engine and instance; a copy or a pickle leaves them out, and they are built again
 
     @property
     def instance(self) -> Any:
@@ -321,11 +292,8 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
 
     def _read_short_form(self) -> None:
         """Replace a termination such as ("n_gen", 20) that was set during the run, or None, by an object."""
-        given = self.termination
-        if self.problem is not None and not isinstance(given, Termination):
-            check_termination(given)
-            short = (given,) if isinstance(given, str) else given
-            self.termination = type(self)._default_termination() if short is None else get_termination(*short)
+        if self.problem is not None:
+            self.termination = termination_of(self.termination, type(self)._default_termination)
 
     def next(self) -> None:
         """Run one generation. An interrupt from the keyboard ends it early; its best solution joins ``opt``."""
@@ -369,7 +337,7 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
         if left is not None:
             left -= max(0.0, self._post_search_seconds + self._conversion_seconds - _ALLOWED_OVERRUN)
             if left <= 0.0 and not self._begun:
-                _log.warning(_NO_TIME, self._setup_seconds)
+                _log.warning(NO_TIME, self._setup_seconds)
         until = None if left is None else CLOCK.monotonic() + left
         for engine in self._engines():
             engine.stop_at(until)
@@ -461,8 +429,7 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
 
     def _set_optimum(self) -> None:
         # a generation may be worse than the last: add the best so far, first, because ties go to the first
-        both = self.pop if self.opt is None else Population.merge(self.opt, self.pop)
-        self.opt = filter_optimum(both, least_infeasible=True)
+        self.opt = best_of_both(self.opt, self.pop)
 
     def _rescue(self) -> None:
         """Merge the best row of an interrupted generation into ``opt``, an evaluated one if there is any."""
@@ -470,5 +437,4 @@ class PermutationAlgorithm(checks.KnownKeywords, Algorithm):
         if len(found):
             if "F" not in found[0].evaluated:
                 self.evaluator.eval(self.problem, found, algorithm=self)
-            known = Population.empty() if self.opt is None else self.opt
-            self.opt = filter_optimum(Population.merge(known, found), least_infeasible=True)
+            self.opt = best_of_both(self.opt, found)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 from pymoo.core.termination import NoTermination, TerminateIfAll, TerminateIfAny, Termination
+from pymoo.termination import get_termination
 from pymoo.termination.default import DefaultTermination
 from pymoo.termination.delta import DeltaToleranceTermination
 from pymoo.termination.fmin import MinimumFunctionValueTermination
@@ -28,6 +30,10 @@ _PROOF_AFTER = 10.0
 
 _Limit: TypeAlias = tuple[float, float | None, str]  # used, maximum, reason to end
 
+NO_TIME = (
+    "pymoo_gpuaco: set-up took %.2g s and reached the time limit: no time to search, the run ends with its first tour; "
+    "give more seconds"
+)
 # Names of pymoo's short forms; counts take whole numbers.
 _COUNTS = ("n_gen", "n_iter", "n_eval", "n_evals")
 _BUDGETS = (*_COUNTS, "time", "fmin", "soo", "moo")
@@ -248,6 +254,14 @@ def seconds_left(termination: Any, started: float | None) -> float | None:
 def colony_terminations(termination: Any) -> list[ColonyTermination]:
     """Return each `ColonyTermination` of which any ends a run."""
     return [part for part in _criteria(termination) if isinstance(part, ColonyTermination)]
+
+
+def termination_of(given: Any, default: Callable[[], Termination]) -> Termination:
+    """Return a termination, that of a short form such as ("n_gen", 20), or the default for None."""
+    if isinstance(given, Termination):
+        return given
+    check_termination(given)
+    return default() if given is None else get_termination(*([given] if isinstance(given, str) else given))
 
 
 def check_termination(termination: Any) -> None:
