@@ -193,6 +193,17 @@ class TestTabuSearch:
         asymmetric = make_model(np.array([[0, 1.0], [0, 0]]), np.array([[0, 1.0], [3, 0]]), np.zeros((2, 2)))
         assert asymmetric.kinds.tolist() == [0, 1]
 
+    def test_random_matrices_have_no_structure(self):
+        random = np.random.default_rng(3)
+        numbers = random.random((30, 30))
+        places = random.random((30, 2))
+        distances = np.abs(places[:, None] - places).sum(axis=2)
+        sparse = numbers * (random.random((30, 30)) < 0.5)
+        both = [make_model(numbers, other, 0 * numbers) for other in (numbers.T, distances, sparse)]
+        assert [model.structured for model in both] == [False, True, True]
+        assert AssignmentParameters().tabu_iterations_of(30, True) == 600
+        assert AssignmentParameters().tabu_iterations_of(30, False) == 3000
+
     def test_placements_are_permutations_after_a_stop(self):
         engine = engine_of("symmetric", 60, n_ants=3, n_colonies=2)
         engine.stop.interrupted = True

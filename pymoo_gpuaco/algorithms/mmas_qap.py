@@ -37,7 +37,8 @@ class GPUMMASQAP(PermutationAlgorithm):
     rho : evaporation rate in (0, 1].
     start : placement at which the tabu search of an ant starts: "trails" draws it from the trails, "perturbed" swaps
         items of the best placement of the colony at random.
-    tabu_iterations : iterations of each tabu search, in [1, 55000]. None: 20 for each location.
+    tabu_iterations : iterations of each tabu search, in [1, 55000]. None: 20 for each location; 100 if both matrices
+        look like random numbers.
     restart_after : iterations in a row without a better placement after which a colony forgets trails and placement,
         >= 1.
 
@@ -89,9 +90,9 @@ class GPUMMASQAP(PermutationAlgorithm):
 
     def describe(self) -> str:
         """Return name, ants, colonies and length of the tabu search."""
-        engine, n = self.engine, self.problem.n_var
-        ants = f"{engine.n_colonies} x {engine.n_ants} ants"
-        return f"{type(self).__name__}: {ants}, {engine.parameters.tabu_iterations_of(n)} iterations of tabu search"
+        engine = self.engine
+        steps = engine.parameters.tabu_iterations_of(engine.model.n, engine.model.structured)
+        return f"{type(self).__name__}: {engine.n_colonies} x {engine.n_ants} ants, {steps} iterations of tabu search"
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         engine = self.engine

@@ -106,7 +106,10 @@ class AssignmentSearch(StoppableEngine):
             if number and self.stop.ended():
                 break
             step = Step(
-                fold_in(key, number), ours.tabu_iterations_of(n), ours.swaps_of(n), greedy_threshold(n)
+                fold_in(key, number),
+                ours.tabu_iterations_of(n, self.model.structured),
+                ours.swaps_of(n),
+                greedy_threshold(n),
             )
             costs = self.device.iterate(step, self.stop)
             ant = int(costs.argmin())
