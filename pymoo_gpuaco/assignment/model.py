@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# Limits of `has_structure`. QAPLIB: tai-a and rou have 0.16 to 0.19 and few zeros. Of any other one, one matrix has less
-# than 0.08, or more than half zeros.
+# Limits of `has_structure`. QAPLIB: tai-a and rou have 0.16 to 0.19 and few zeros. One matrix of any other instance has
+# less than 0.08, or more than half zeros.
 _DENSE, _LONGER, _TRIPLES = 0.8, 0.13, 20_000
 
 
