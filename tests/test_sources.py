@@ -139,6 +139,12 @@ def test_matrices_by_pairs(source, options, matrix):
     assert problem.names is None or problem.names.tolist() == ["a", "b", "c"]
 
 
+def test_pairs_of_many_cities_are_refused_before_there_is_a_matrix():
+    ring = "\n".join(["from,to,km", *(f"{i},{i + 1},1" for i in range(200_000))])
+    with pytest.raises(ValueError, match="there is no distance from '0' to '2', one of 39999"):
+        read_cities(io.StringIO(ring))
+
+
 @pytest.mark.parametrize(
     ("pairs", "words"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,37 +146,40 @@ def _columns_of_pairs(table: Table) -> tuple[int, int, int] | None:
 def _of_pairs(table: Table, columns: tuple[int, int, int], reading: Reading) -> ParsedInstance:
     """Return the matrix of a table with one row a pair; raise ValueError naming a pair that is missing or twice."""
     first, second, third = (table.columns[c] for c in columns)
-    number: dict[str, int] = {}
+    names: dict[str, Any] = {}
     for label in (*first, *second):
-        number.setdefault(str(label).strip(), len(number))
-    labels = {str(label).strip(): label for label in (*second[::-1], *first[::-1])}
-    names, n = [labels[text] for text in number], len(number)
+        names.setdefault(str(label).strip(), label)
+    number, n = {text: city for city, text in enumerate(names)}, len(names)
     marks = decide_marks(table.columns, columns[2:], columns[2:], reading.decimal, reading.thousands)
-    full = np.full((n, n), np.nan)
-    np.fill_diagonal(full, 0.0)
+    given: dict[tuple[int, int], float] = {}
     for row, (start, end, cell) in enumerate(zip(first, second, third, strict=True)):
-        i, j = number[str(start).strip()], number[str(end).strip()]
         value = np.inf if is_gap(cell) else number_of(without_marks(cell, marks))
         if value is None:
             raise ValueError(f"{table.place(row)}: expected a distance, got {as_shown(cell)}")
-        if i != j and full[i, j] != value and not np.isnan(full[i, j]):
+        known = given.setdefault((number[str(start).strip()], number[str(end).strip()]), value)
+        if known != value:
             raise ValueError(
-                f"{table.place(row)}: a second distance from {start!r} to {end!r}, {cell} after {full[i, j]:g}"
+                f"{table.place(row)}: a second distance from {start!r} to {end!r}, {cell} after {known:g}"
             )
-        full[i, j] = value if i != j else 0.0
-    gaps = np.isnan(full)
-    once = not (~gaps & ~gaps.T & ~np.eye(n, dtype=bool)).any()
+    given |= {(city, city): 0.0 for city in range(n)}
+    once = not any(i != j and (j, i) in given for i, j in given)
     if reading.symmetric or (reading.symmetric is None and once):
-        full = np.where(gaps, full.T, full)
-    for i, j in np.argwhere(np.isnan(full))[:1].tolist():
-        missing = int(np.isnan(full).sum())
-        raise ValueError(
-            f"there is no distance from {names[i]!r} to {names[j]!r}, one of {missing} that are missing: inf forbids "
-            "an edge, symmetric=True (--symmetric yes) takes the way back"
-        )
-    ids = ids_of(names) if all(number_of(name) is not None for name in names) else None
-    words = "from, to, distance" + ", each pair once for both directions" * bool(gaps.any())
-    return ParsedInstance(names, None, full, None, ids, f"{words}; {n} cities")
+        given = {(j, i): value for (i, j), value in given.items()} | given
+    for i, j in (
+        product(range(n), repeat=2) if len(given) < n * n else ()
+    ):  # n x n numbers may not fit the memory
+        if (i, j) not in given:
+            start, end = ([*names.values()][city] for city in (i, j))
+            raise ValueError(
+                f"there is no distance from {start!r} to {end!r}, one of {n * n - len(given)} that are missing: inf "
+                "forbids an edge, symmetric=True (--symmetric yes) takes the way back"
+            )
+    full = np.empty((n, n))
+    full[tuple(zip(*given, strict=True))] = list(given.values())
+    labels = list(names.values())
+    ids = ids_of(labels) if all(number_of(label) is not None for label in labels) else None
+    words = "from, to, distance" + ", each pair once for both directions" * once
+    return ParsedInstance(labels, None, full, None, ids, f"{words}; {n} cities")
 
 
 def _coordinates(table: Table, reading: Reading) -> ParsedInstance:
