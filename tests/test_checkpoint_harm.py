@@ -232,6 +232,7 @@ def test_tours_of_zeros_do_not_deposit(tmp_path):
         ({"start": -1}, r"start must be an integer in \[0, 15\]"),
         ({"optimal_tour": np.zeros(16, int)}, "optimal_tour: row 0"),
         ({"n_forbidden": 1}, "n_forbidden of this TSP must be 0, got 1"),
+        ({"position_metric": None}, "position_metric must be one of .* got None"),
         ({"matrix": True}, "matrix of this TSP must be None, got True"),
         ({"n_var": 17}, "n_var of this TSP must be 16, got 17"),
     ],

@@ -474,6 +474,7 @@ class TSP(CitiesProblem):
             value = getattr(self, name)
             if type(value) is not type(expected) or value != expected:
                 raise ValueError(f"{name} of this TSP must be {expected}, got {value!r:.50}")
+        checks.choice("position_metric", self.position_metric, tuple(METRICS))
         self.fixed_edges = check_edges("fixed_edges", self.fixed_edges, n)
         self.precedence = check_edges("precedence", self.precedence, n)
         for name in ("home", "start", "end"):
