@@ -42,14 +42,17 @@ def make_moves(after: Any, before: Any, reverse_path: Any) -> tuple[Any, Any]:
             reverse_path(w, c, s2, s1)
 
     @inlined
-    def improve_city(graph, w, a, moves):  # type: ignore[no-untyped-def]
-        """Apply the best move that gives ``a`` a nearer tour neighbour; return the change of length, 0.0 if none."""
+    def best_move(graph, w, a, moves):  # type: ignore[no-untyped-def]
+        """Find the best move that gives ``a`` a nearer tour neighbour.
+
+        Returns the change of length, the kind (0 none, 1 2-opt: x1 .. x2 reversed after x0, 2 Or-opt), x0, x1, x2, and
+        whether the segment is reversed.
+        """
         n = w.tour.shape[0]
         k = graph.neighbours.shape[1]
         row = np.uint32(a)
         longest = min(MAX_SEGMENT, n - 3) if moves != TWO_OPT else 0
         best = 0.0
-        # the best move so far: kind 1 = 2-opt (x1 .. x2 reversed after x0), kind 2 = Or-opt
         kind, x0, x1, x2, flip = 0, a, a, a, False
         for forward in (True, False):
             b = after(w, a) if forward else before(w, a)
@@ -102,6 +105,12 @@ def make_moves(after: Any, before: Any, reverse_path: Any) -> tuple[Any, Any]:
                         ):
                             best = delta
                             kind, x0, x1, x2, flip = 2, s1, s2, c if ahead else c_prev, forward == ahead
+        return best, kind, x0, x1, x2, flip
+
+    @inlined
+    def improve_city(graph, w, a, moves):  # type: ignore[no-untyped-def]
+        """Apply the best move that gives ``a`` a nearer tour neighbour; return the change of length, 0.0 if none."""
+        best, kind, x0, x1, x2, flip = best_move(graph, w, a, moves)
         if kind == 0:
             return 0.0
         push(w, x0)
