@@ -39,6 +39,9 @@ The same seed, backend and versions give the same
     default_arguments.test_the_same_seed_gives_the_same_run_and_a_copy_goes_on_as_it
     engines.test_the_key_decides_everything
     time_limits.test_time_enough_changes_nothing
+Runs at once in one process that count
+    requests.test_eight_runs_at_once_have_the_tours_of_one_alone
+    requests.test_runs_in_progress_share_the_threads_of_the_process
 A run that is pickled, copied or saved continues
     default_arguments.test_the_same_seed_gives_the_same_run_and_a_copy_goes_on_as_it
     checkpoint.test_saved_and_loaded_run_goes_on_as_if_nothing_had_happened
@@ -61,8 +64,9 @@ After Ctrl-C the best tour so far
     ppls.test_an_interrupt_keeps_the_front
 A time limit counts set-up and run, but no
     set_up_time.test_a_run_whose_set_up_takes_its_time_ends_with_its_first_tour
+    requests.test_a_run_without_time_ends_with_an_improved_tour
     set_up_time.test_compiling_does_not_count
-    assignment.test_a_run_whose_time_is_over_in_set_up_ends_with_a_right_tour
+    shortest_assignment.test_a_run_whose_time_is_over_in_set_up_ends_with_a_right_tour
     compiling.test_a_block_is_timed_without_compilers
 A resumed run counts its time limit like any
     set_up_time.test_building_the_engine_of_a_run_that_goes_on_counts_and_compiling_does_not
@@ -70,7 +74,7 @@ A resumed run counts its time limit like any
 A proof of optimality makes no run late, and
     lower_bound.test_a_proof_makes_no_run_late
     lower_bound.test_an_interrupt_is_heard_while_a_proof_waits_for_a_compiler
-    assignment.test_an_assignment_is_given_up_where_time_is_over
+    shortest_assignment.test_an_assignment_is_given_up_where_time_is_over
     display.test_no_run_is_held_up_for_a_bound
 A run that continues with another budget anneals
     schedule.test_a_run_that_goes_on_with_another_budget_cools_on_and_does_not_begin_again

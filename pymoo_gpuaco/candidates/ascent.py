@@ -32,7 +32,7 @@ _CHECKS = (0.1, 0.4, 0.7)  # shares of the run after which missing edges are add
 _RESET_BELOW = 0.1  # penalties whose bound falls this share below the best are reset
 _CITY_EDGES = 5  # the mean length of this many candidates is the scale of a city
 _LEAST_CLUSTER = 3  # minimum cities of a cluster
-_CITIES_A_CALL = 20_000  # cities of all 1-trees of one thread between two checks of the deadline
+_CITIES_A_CALL = 2_000  # cities of all 1-trees of one thread between two checks of the deadline
 _SEPARATION = 1.2  # minimum ratio of the shortest edge out of a cluster to the longest edge of its tree
 
 
@@ -113,7 +113,7 @@ def ascend(
             made += 1
             keep()
         else:
-            until = min(planned, made + max(1, _CITIES_A_CALL // n))
+            until = planned if stop is None else min(planned, made + max(1, _CITIES_A_CALL // n))
             if complete is not None:
                 until = next((m for m in range(made + 1, until) if is_check(made, m)), until)
             made = _take_steps(
