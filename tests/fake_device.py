@@ -201,7 +201,7 @@ class FakeDriver:
                 raise self.LaunchError("cuLaunchKernel failed: too many resources requested for launch")
 
     def mem_get_info(self) -> tuple[int, int]:
-        return MEMORY - sum(memory.nbytes for memory in self.taken.values()), MEMORY
+        return MEMORY - sum(memory.nbytes for memory in [*self.taken.values()]), MEMORY
 
     def mem_alloc(self, size: int) -> Allocation:
         self.take()

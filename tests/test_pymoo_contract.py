@@ -101,7 +101,7 @@ def test_result_has_pymoo_shapes_and_the_length_of_its_tour(cls):
 def test_before_the_first_generation_a_result_holds_no_tour_and_before_set_up_there_is_none(cls):
     algorithm = cls()
     for door in (algorithm.result, algorithm.run, algorithm.has_next):
-        with pytest.raises(ValueError, match=r"call setup\(problem, \.\.\) first"):
+        with pytest.raises(ValueError, match=r"there is no run yet: call setup\(problem, \.\.\)"):
             door()
     algorithm.setup(cities(9), termination=("n_gen", 1), seed=1)
     assert algorithm.result().X is None

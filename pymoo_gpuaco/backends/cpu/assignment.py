@@ -275,7 +275,10 @@ def _begin(flows, distances, linear, kinds, costs, changes, lines, limits, until
         total += np.float64(costs[i, p[i]]) + np.float64(linear[i, p[i]])
     cost[0] = 0.5 * total
     limits[1] = 0
-    lines[:] = 0
+    for q in range(lines.shape[0]):
+        for line in range(lines.shape[1]):
+            for place in range(lines.shape[2]):
+                lines[q, line, place] = 0
     for r in range(n):
         for s in range(n):
             stamps[r, s] = 0
