@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import assert_type
 
-    from pymoo_gpuaco import TSP, Front, MultiObjectiveTSP, OpenPath, Solution, solve
+    from pymoo_gpuaco import QAP, TSP, Front, MultiObjectiveTSP, OpenPath, Solution, solve
+    from pymoo_gpuaco.problems import Assignment
 
     def one_objective(
         problem: TSP, path: OpenPath, coords: NDArray[np.float64], file: os.PathLike[str]
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     def several_objectives(problem: MultiObjectiveTSP) -> None:
         assert_type(solve(problem), Front)
         assert_type(solve(problem, seconds=2).lengths, NDArray[np.float64])
+
+    def placements(problem: QAP) -> None:
+        assert_type(solve(problem), Assignment)
+        assert_type(solve(problem, seconds=2).cost, float)
 
     def unknown(graph: Any) -> None:
         assert_type(solve(graph), Any)

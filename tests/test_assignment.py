@@ -126,6 +126,11 @@ class TestFiles:
         (tmp_path / "own.dat").write_text("2\n0 1\n1 0\n\n0 7\n8")
         with pytest.raises(ValueError, match="expected n and two matrices of n x n numbers"):
             load_qap(tmp_path / "own.dat")
+        (tmp_path / "own.dat").write_text("x y z")
+        with pytest.raises(ValueError, match="got 3 numbers, the first 'x'"):
+            load_qap(tmp_path / "own.dat")
+        (tmp_path / "cities.dat").write_text("x y\n0 0\n0 3\n4 0\n")  # a table of cities
+        assert solve(tmp_path / "cities.dat", 1).length == 12
         (tmp_path / "nug12.dat").write_text("1 0 0")
         with pytest.warns(UserWarning, match="its best known value is not used"):
             assert load_qap(tmp_path / "nug12.dat").best_known is None

@@ -166,7 +166,7 @@ def _adjacency(name: str, graph: Any) -> Any:
     matrix = np.zeros((len(nodes), len(nodes)))
     for a, b, data in graph.edges(data=True):
         weight = data.get("weight", 1.0)
-        matrix[nodes[a], nodes[b]] = weight
-        if not graph.is_directed():
-            matrix[nodes[b], nodes[a]] = weight
+        matrix[nodes[a], nodes[b]] += weight
+        if not graph.is_directed() and a != b:
+            matrix[nodes[b], nodes[a]] += weight
     return matrix

@@ -58,11 +58,18 @@ def load_qap(name_or_path: str | PathLike[str]) -> QAP:
 
 
 def is_qap(what: Any) -> bool:
-    """Return True for the name of an instance of QAPLIB and the path of a .dat file."""
-    text = os.fspath(what)
-    return isinstance(text, str) and (
-        text in _registry() or (text.endswith(SUFFIX) and Path(text).name != SUFFIX)
-    )
+    """Return True for the name of an instance of QAPLIB, and for a .dat file with n and two matrices."""
+    path, text = Path(what), os.fspath(what)
+    if path.suffix == SUFFIX and path.is_file():
+        words = path.read_text(encoding="utf-8", errors="replace").replace(",", " ").split()
+        return _has_two_matrices(words)
+    return isinstance(text, str) and text.removesuffix(SUFFIX) in _registry()
+
+
+def _has_two_matrices(words: list[str]) -> bool:
+    """Return True if a number n, perhaps a value, and 2 n^2 numbers follow."""
+    n = int(words[0]) if words and words[0].isdecimal() else 0
+    return n > 0 and len(words) in (1 + 2 * n * n, 2 + 2 * n * n)
 
 
 def read_placement(path: str | PathLike[str], problem: QAP) -> NDArray[np.int64]:
@@ -101,10 +108,10 @@ def _registry() -> dict[str, Any]:
 def _problem(name: str, text: str, source: str) -> QAP:
     """Return the problem of the text of a .dat file: n, perhaps a value, and two matrices."""
     words = text.replace(",", " ").split()
-    n = int(words[0]) if words and words[0].isdecimal() else 0
-    if n < 1 or len(words) not in (1 + 2 * n * n, 2 + 2 * n * n):
-        found = f"{len(words)} numbers" if n else f"{' '.join(words[:1])!r:.20} at its begin"
+    if not _has_two_matrices(words):
+        found = f"{len(words)} numbers, the first {' '.join(words[:1])!r:.20}"
         raise ValueError(f"{source}: expected n and two matrices of n x n numbers, as in QAPLIB, got {found}")
+    n = int(words[0])
     wrong = next((word for word in words if not _is_number(word)), None)
     if wrong is not None:
         raise ValueError(f"{source}: {wrong!r:.40} is not a number")
