@@ -117,19 +117,9 @@ def ascend(
             if complete is not None:
                 until = next((m for m in range(made + 1, until) if is_check(made, m)), until)
             made = _take_steps(
-                tree,
-                clusters,
-                scale,
-                first_step,
-                made,
-                until,
-                planned,
-                graph.constant,
-                penalties,
-                step,
-                best,
-                best_penalties,
-            )
+                tree, clusters, scale, first_step, made, until, planned, graph.constant,
+                penalties, step, best, best_penalties,
+            )  # fmt: skip
         if not np.any(tree.degree != 2):
             break
         if complete is not None and is_check(before, made):
