@@ -71,21 +71,12 @@ def ascend(
     """
     n = instance.n
     planned = min(300, max(20, 1_000_000 // n)) if iterations is None else iterations
-    # in units of a city's scale; longer runs can correct larger steps (measured)
-    first_step = float(np.clip(0.7 * (planned / 100.0) ** 0.8, 0.35, 1.0))
     graph = sparse_graph(instance, ids, distances)
     affordable = n <= ALL_PAIRS_LIMIT or has_quadrants(instance.metric, instance.coords)
     complete = CompleteGraph(instance) if bound and affordable else None
-    scale = _city_scales(instance, ids, distances)
     tree = make_one_tree(graph)
-    penalties, step = np.zeros((2, n)), np.zeros((2, n))  # rows: pi, and its part shared by clusters
-    pi = penalties[0]
-    if instance.penalties is not None:
-        pi[:] = instance.penalties
-    if instance.form is not None and instance.form.has_dummy:
-        # without a penalty the dummy, at distance 0 from all, would join all cities
-        pi[-1] = float(instance.neighbour_distances[:-1, 0].max())
-    best, best_penalties = np.full(2, -np.inf), penalties.copy()  # the best weight and the latest
+    state = _first_penalties(instance, ids, distances, planned)
+    pi, best = state.penalties[0], state.best
     made = 0
 
     def stopped() -> bool:
@@ -99,7 +90,7 @@ def ascend(
 
     def keep() -> None:
         if best[1] > best[0]:
-            best[0], best_penalties[:] = best[1], penalties
+            best[0], state.kept[:] = best[1], state.penalties
 
     while made < planned and not stopped():
         before = made
@@ -108,7 +99,7 @@ def ascend(
             keep()
             clusters = find_clusters(graph.u[tree.tree], graph.v[tree.tree], graph.length[tree.tree])
         elif len(tree.total) > 1:  # the blocks are searched in parallel
-            take_step(tree.degree, clusters, scale, first_step, made, planned, penalties, step)
+            take_step(tree.degree, clusters, made, state)
             best[1] = weigh(pi)
             made += 1
             keep()
@@ -116,22 +107,53 @@ def ascend(
             until = planned if stop is None else min(planned, made + max(1, _CITIES_A_CALL // n))
             if complete is not None:
                 until = next((m for m in range(made + 1, until) if is_check(made, m)), until)
-            made = _take_steps(
-                tree, clusters, scale, first_step, made, until, planned, graph.constant,
-                penalties, step, best, best_penalties,
-            )  # fmt: skip
+            made = _take_steps(tree, clusters, graph.constant, made, until, state)
         if not np.any(tree.degree != 2):
             break
         if complete is not None and is_check(before, made):
             graph, tree = complete.add_lighter_edges(graph, pi)
-            best[0], best[1] = weigh(best_penalties[0]), weigh(pi)
+            best[0], best[1] = weigh(state.kept[0]), weigh(pi)
             keep()
             if best[1] < best[0] - _RESET_BELOW * abs(best[0]):
                 # the bound rose only because the graph lacked edges
-                penalties[:], step[:] = best_penalties, 0.0
+                state.penalties[:], state.step[:] = state.kept, 0.0
                 weigh(pi)
-    proven = None if complete is None or stopped() else complete.lower_bound(graph, best_penalties[0])
-    return Ascent(best_penalties[0], best_penalties[1], proven, made, graph, tree)
+    proven = None if complete is None or stopped() else complete.lower_bound(graph, state.kept[0])
+    return Ascent(state.kept[0], state.kept[1], proven, made, graph, tree)
+
+
+@struct
+class Penalties(NamedTuple):
+    """State of an ascent. Rows are pi, and its part shared by clusters."""
+
+    penalties: Float64_2d  # (2, n)
+    step: Float64_2d  # (2, n) the last change
+    kept: Float64_2d  # (2, n) the best penalties
+    best: Float64_1d  # (2,) the weight of ``kept``, and the latest weight
+    scale: Float64_1d  # (n,) see `_city_scales`
+    first_step: float  # in units of ``scale``; longer runs can correct larger steps
+    planned: int  # number of 1-trees
+
+
+def _first_penalties(
+    instance: ListedInstance, ids: NDArray[np.int32], distances: NDArray[np.float64], planned: int
+) -> Penalties:
+    """Return the state before the first of ``planned`` 1-trees."""
+    penalties = np.zeros((2, instance.n))
+    if instance.penalties is not None:
+        penalties[0] = instance.penalties
+    if instance.form is not None and instance.form.has_dummy:
+        # without a penalty the dummy, at distance 0 from all, would join all cities
+        penalties[0, -1] = float(instance.neighbour_distances[:-1, 0].max())
+    return Penalties(
+        penalties,
+        np.zeros_like(penalties),
+        penalties.copy(),
+        np.full(2, -np.inf),
+        _city_scales(instance, ids, distances),
+        float(np.clip(0.7 * (planned / 100.0) ** 0.8, 0.35, 1.0)),
+        planned,
+    )
 
 
 def _city_scales(
@@ -220,23 +242,15 @@ def shifts(clusters: Clusters, degree: Int32_1d) -> None:
 
 
 @compiled
-def take_step(
-    degree: Int32_1d,
-    clusters: Clusters,
-    scale: Float64_1d,
-    first_step: float,
-    made: int,
-    planned: int,
-    penalties: Float64_2d,
-    step: Float64_2d,
-) -> None:
-    """Change ``penalties`` (2, n) by the degrees (n,) of 1-tree number ``made``; ``step`` (2, n) is the last change."""
+def take_step(degree: Int32_1d, clusters: Clusters, made: int, state: Penalties) -> None:
+    """Change the penalties by the degrees (n,) of 1-tree number ``made``."""
     shifts(clusters, degree)
-    left = (1.0 - made / planned) ** 2
+    penalties, step = state.penalties, state.step
+    left = (1.0 - made / state.planned) ** 2
     new_share = 1.0 if made == 1 else _NEW_SHARE
     for i in range(degree.shape[0]):
         shared = _CLUSTER_STEP * left * clusters.shift[i]
-        own = first_step * left * scale[i] * (degree[i] - 2) + shared
+        own = state.first_step * left * state.scale[i] * (degree[i] - 2) + shared
         penalties[0, i] += new_share * own + (1.0 - new_share) * step[0, i]
         penalties[1, i] += new_share * shared + (1.0 - new_share) * step[1, i]
         step[0, i], step[1, i] = own, shared
@@ -244,37 +258,23 @@ def take_step(
 
 @compiled
 def _take_steps(
-    tree: OneTree,
-    clusters: Clusters,
-    scale: Float64_1d,
-    first_step: float,
-    made: int,
-    until: int,
-    planned: int,
-    constant: float,
-    penalties: Float64_2d,
-    step: Float64_2d,
-    best: Float64_1d,
-    best_penalties: Float64_2d,
+    tree: OneTree, clusters: Clusters, constant: float, made: int, until: int, state: Penalties
 ) -> int:
-    """Repeat step and 1-tree, in one thread, up to number ``until`` or a 1-tree that is a tour; return its number.
-
-    best : (2,) the weight of ``best_penalties`` (2, n), and the latest weight.
-    """
-    pi, n = penalties[0], scale.shape[0]
+    """Repeat step and 1-tree, in one thread, up to number ``until`` or a 1-tree that is a tour; return its number."""
+    penalties, best, n = state.penalties, state.best, tree.degree.shape[0]
     while made < until:
-        take_step(tree.degree, clusters, scale, first_step, made, planned, penalties, step)
-        search_blocks(pi, tree, 0, tree.total.shape[0])
+        take_step(tree.degree, clusters, made, state)
+        search_blocks(penalties[0], tree, 0, tree.total.shape[0])
         weight, is_tour = join_blocks(tree) + constant, True
         for i in range(n):
-            weight -= 2.0 * pi[i]
+            weight -= 2.0 * penalties[0, i]
             is_tour = is_tour and tree.degree[i] == 2
         made += 1
         best[1] = weight
         if weight > best[0]:
             best[0] = weight
             for i in range(n):
-                best_penalties[0, i], best_penalties[1, i] = penalties[0, i], penalties[1, i]
+                state.kept[0, i], state.kept[1, i] = penalties[0, i], penalties[1, i]
         if is_tour:
             break
     return made
