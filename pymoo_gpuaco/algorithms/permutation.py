@@ -318,7 +318,9 @@ class PermutationAlgorithm(arguments.Arguments, Algorithm):
 
     def _needs_problem(self) -> None:
         if self.problem is None:
-            raise ValueError("there is no run yet: call setup(problem, ..) or minimize(problem, algorithm)")
+            raise ValueError(
+                "there is no run yet: call setup(problem, ..) first, or minimize(problem, algorithm)"
+            )
 
     # ---- ask
 
