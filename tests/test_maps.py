@@ -38,9 +38,9 @@ def places_in(path):
         legs = [point["properties"]["to_next"] for point in points]
         return [tuple(point["geometry"]["coordinates"][::-1]) for point in points], line, legs
     root = ElementTree.parse(path).getroot()
-    said = [
-        e.text.removeprefix("to next: ") for e in root.iter() if e.tag.endswith(("}desc", "}description"))
-    ]
+    words, *said = [e.text for e in root.iter() if e.tag.endswith(("}desc", "}description"))]
+    assert words.startswith("distances from an asymmetric matrix")
+    said = [text.removeprefix("to next: ") for text in said]
     if path.suffix == ".gpx":
         line = [(float(e.get("lat")), float(e.get("lon"))) for e in root.iter() if e.tag.endswith("rtept")]
         return line, line, [float(text) for text in said]

@@ -105,7 +105,7 @@ def route_text(problem: TSP, tour: ArrayLike, suffix: str, name: str) -> str:
     ]
     if kind == ".geojson":
         return json.dumps(_geojson(stops, about), default=str) + "\n"
-    return (_gpx if kind == ".gpx" else _kml)(stops, about)
+    return (_gpx if kind == ".gpx" else _kml)(stops, about, problem.distances_in_words)
 
 
 def tour_in_json(problem: TSP, order: NDArray[np.int64]) -> dict[str, Any]:
@@ -181,25 +181,27 @@ def _there_and_back(stops: list[_Stop], about: dict[str, Any]) -> list[_Stop]:
     return [*stops, stops[0]] if about["closed"] else stops
 
 
-def _gpx(stops: list[_Stop], about: dict[str, Any]) -> str:
+def _gpx(stops: list[_Stop], about: dict[str, Any], words: str) -> str:
     """Return a tour as a route of GPX 1.1, which is closed if the tour is."""
     root = ElementTree.Element(
         "gpx", version="1.1", creator="pymoo_gpuaco", xmlns="http://www.topografix.com/GPX/1/1"
     )
     route = ElementTree.SubElement(root, "rte")
     ElementTree.SubElement(route, "name").text = f"{about['name']} {about['length']:.10g}"
+    ElementTree.SubElement(route, "desc").text = words
     for stop in _there_and_back(stops, about):
         lat, lon = map(repr, stop.place)
         _described(ElementTree.SubElement(route, "rtept", lat=lat, lon=lon), stop, "desc")
     return _xml(root)
 
 
-def _kml(stops: list[_Stop], about: dict[str, Any]) -> str:
+def _kml(stops: list[_Stop], about: dict[str, Any], words: str) -> str:
     """Return a tour as KML 2.2: a line, and a placemark for each city."""
     root = ElementTree.Element("kml", xmlns="http://www.opengis.net/kml/2.2")
     document = ElementTree.SubElement(root, "Document")
     route = ElementTree.SubElement(document, "Placemark")
     ElementTree.SubElement(route, "name").text = f"{about['name']} {about['length']:.10g}"
+    ElementTree.SubElement(route, "description").text = words
     line = ElementTree.SubElement(route, "LineString")
     places = [f"{stop.place[1]!r},{stop.place[0]!r}" for stop in _there_and_back(stops, about)]
     ElementTree.SubElement(line, "coordinates").text = " ".join(places)
