@@ -47,7 +47,7 @@ def sampled(sampling: Any, size: int | None, algorithm: Any) -> NDArray[np.int64
     return checks.tours("sampling", given.get("X"), problem.n_var)
 
 
-def told_by(infills: Population | None, problem: Any, asked: Permutations | None) -> Permutations:
+def evaluated_by_user(infills: Population | None, problem: Any, asked: Permutations | None) -> Permutations:
     """Return the rows of evaluated individuals and their F; the rows of ``asked`` itself if they are equal.
 
     Raises TypeError or ValueError for none, for rows that are no permutations, and for F that is missing or not finite.

@@ -27,7 +27,13 @@ from pymoo.util.display.output import Output
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms import arguments
 from pymoo_gpuaco.algorithms.display import ColonyOutput, without_bar
-from pymoo_gpuaco.algorithms.individuals import Permutations, best_of, best_of_both, sampled, told_by
+from pymoo_gpuaco.algorithms.individuals import (
+    Permutations,
+    best_of,
+    best_of_both,
+    evaluated_by_user,
+    sampled,
+)
 from pymoo_gpuaco.algorithms.termination import (
     NO_TIME,
     ColonyTermination,
@@ -418,7 +424,7 @@ class PermutationAlgorithm(arguments.Arguments, Algorithm):
 
     def _evaluated(self, infills: Population | None) -> Permutations:
         """Return the rows of evaluated individuals and their F; raise TypeError or ValueError for invalid ones."""
-        return told_by(infills, self.problem, self._asked_permutations)
+        return evaluated_by_user(infills, self.problem, self._asked_permutations)
 
     def _learn_from(self, evaluated: Permutations) -> None:
         """Learn from evaluated rows; the engine accepts those that the last ``ask`` did not return."""
