@@ -74,6 +74,7 @@ PAGES = {
         "family",
         "gpu_colony_strength",
         "cpu_colony_strength",
+        "cpu_acotsp",
         "gpu_local_search",
         "gpu_friedman",
         "gpu_against_cpu",

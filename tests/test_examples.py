@@ -15,7 +15,7 @@ EXPECTED = {
     "checkpoint": ("resumed ", "colony.run"),
     "memetic_ga": ("best known 27686", None),
     "convergence_plot": ("", "convergence.png"),
-    "colony_study": ("system    mean rank  p against the best", "colony_study.csv colony_study.png"),
+    "colony_study": ("published parameters gave the shorter median", "colony_study.csv colony_study.png"),
     "custom_problem": ("round trip of ", None),
     "large_instance": ("320000 trails in 1.2 MiB", None),
     "tolls": ("with one evaluation a generation", None),
@@ -26,7 +26,7 @@ EXPECTED = {
 NEEDED = {"service": ("fastapi", "uvicorn")}
 
 # example: arguments of a short run
-SHORT = {"colony_study": ("3", "500")}
+SHORT = {"colony_study": ("--quick", "--seeds", "1", "--tours", "300", "--seconds", "0.02")}
 
 
 def test_none_is_forgotten():
