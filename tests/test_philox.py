@@ -1,5 +1,6 @@
 """Philox against the authors' known answers, and as a source of uniform numbers."""
 
+import re
 import struct
 
 import numpy as np
@@ -8,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from pymoo_gpuaco.backends.cuda.device import sources
+from pymoo_gpuaco.runtime import philox
 from pymoo_gpuaco.runtime.philox import fold_in, next_below, next_uniform, next_word, philox4x32
 from tests import emulator
 from tests.compiled_callees import new_stream
@@ -94,3 +97,13 @@ def test_known_answers_of_kernels(counter, key, expected, compiled_kernels):
     run = emulator.build("draw.cu", {}, compiled_kernels, KERNEL).run_draw
     assert run(1, 1, struct.pack("@PII", words.ctypes.data, *key)) == 0
     assert tuple(words.tolist()) == expected
+
+
+def test_a_stream_has_one_number_in_both_engines():
+    declared = re.findall(r"unsigned (STREAM_\w+) = (\d+);", sources.read("device/philox.cuh"))
+    kernels = {name: int(number) for name, number in declared}
+    host = {name: number for name, number in vars(philox).items() if name.startswith("STREAM_")}
+    shared = {"STREAM_CONSTRUCTION", "STREAM_KICKS", "STREAM_RESTART", "STREAM_PRECEDENCE"}
+    assert kernels.keys() & host.keys() >= shared
+    assert all(kernels[name] == host[name] for name in kernels.keys() & host.keys())
+    assert all(len(set(numbers.values())) == len(numbers) for numbers in (kernels, host))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 
-# Streams, the second word of the counter: different uses draw different numbers.
+# Streams, the second word of the counter: different uses draw different numbers. Kernels have others in philox.cuh.
 STREAM_CONSTRUCTION = 0
 STREAM_KICKS = 1
 STREAM_RESTART = 2
