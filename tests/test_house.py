@@ -184,6 +184,16 @@ def test_every_import_keeps_to_the_layers():
     assert faults(Path(pymoo_gpuaco.__file__).parent) == []
 
 
+def test_a_wheel_has_every_package():
+    tomllib = pytest.importorskip("tomllib", reason="Python 3.11 or later")
+    described = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    packages = set(described["tool"]["setuptools"]["packages"])
+    folders = {path.parent for path in Path(pymoo_gpuaco.__file__).parent.rglob("__init__.py")}
+    root = Path(pymoo_gpuaco.__file__).parents[1]
+    found = {".".join(folder.relative_to(root).parts) for folder in folders}
+    assert packages - {f"{PACKAGE}.cuda_src"} == found
+
+
 def test_one_module_reads_the_clocks_of_the_machine():
     """A test can step all of them at once."""
     modules = read(Path(pymoo_gpuaco.__file__).parent)
