@@ -149,8 +149,8 @@ def test_an_island_is_sent_the_best_tours_of_its_givers(client, topology, givers
     own = [member.best.tobytes() for member in engine.members]
     assert len(set(own)) == 3, "three islands of one ant build three tours"
     assert [{own.index(row.tobytes()) for row in one.inbox.tours} for one in engine.members] == givers
-    before, make, sent = engine.values, engine._order, []
-    engine._order = lambda member: sent.append(make(member)) or sent[-1]
+    before, make, sent = engine.values, engine._request, []
+    engine._request = lambda member: sent.append(make(member)) or sent[-1]
     algorithm.next()
     algorithm.finalize()
     assert [{own.index(row.tobytes()) for row in one.migrants.tours} for one in sent] == givers
@@ -355,8 +355,8 @@ def test_islands_are_sent_what_is_new_to_the_front_of_the_others(client, topolog
     algorithm.next()
     algorithm.next()
     engine, sent = algorithm.engine, []
-    make = engine._order
-    engine._order = lambda member: sent.append(make(member)) or sent[-1]
+    make = engine._request
+    engine._request = lambda member: sent.append(make(member)) or sent[-1]
     before = {row.tobytes() for row in engine.archive.points}
     algorithm.next()
     algorithm.finalize()
