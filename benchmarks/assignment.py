@@ -121,7 +121,7 @@ def run_scipy(problem: QAP, seconds: float, seed: int) -> float:
 
 def run_acotspqap(program: Path, file: Path, seconds: float, seed: int, best: float) -> float:
     """Return the least cost of MMAS with short tabu search."""
-    options = ["--mmas", "-l", "3", "-r", "1", "-s", "100000000", "-t", str(seconds), "-o", f"{best:.0f}"]
+    options = ["--mmas", "-l", "3", "-r", "1", "-s", "1", "-t", str(seconds), "-o", f"{best:.0f}"]
     command = [str(program.resolve()), "-i", str(file.resolve()), *options, "--seed", str(seed)]
     with tempfile.TemporaryDirectory() as folder:  # for the files that it writes
         output = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder).stdout
