@@ -15,10 +15,10 @@ from pymoo_gpuaco.runtime.compiled import compiled_callee, inlined
 STREAM_CONSTRUCTION = 0
 STREAM_KICKS = 1
 STREAM_RESTART = 2
-STREAM_ASSEMBLY = 3
-STREAM_EVOLUTION = 4
 STREAM_PRECEDENCE = 5
+STREAM_ASSEMBLY = 6
 STREAM_COIN = 7
+STREAM_EVOLUTION = 10
 STREAM_TABU = 12
 
 # 2**64 / golden ratio, odd: keys of neighbouring numbers differ in high and low bits
