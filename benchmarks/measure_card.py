@@ -40,6 +40,7 @@ ONE_GPU = (
     Step(1.5, ("gpu_as_construction", "gpu_as_update", "gpu_as_total"), "gpu_ant_system", ("--no-cpu",)),
     Step(1.0, ("gpu_acs_time",), "gpu_acs", ("--only", "time")),
     Step(1.5, ("gpu_climbers", "gpu_climbers_moves", "gpu_climbers_quality"), "gpu_climbers", ()),
+    Step(8.0, ("gpu_assignment",), "assignment", ("--seeds", "2", "--seconds", "4")),
     Step(7.0, ("gpu_family_time", "gpu_family_tours"), "family", ("--backend", "cuda", "--minutes", "6")),
     _gaps(3.0, 5, "pr1002", "fnl4461", "pla7397"),
     _gaps(3.0, 3, "random:100000", "d15112"),

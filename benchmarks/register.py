@@ -32,6 +32,7 @@ _COLONY_ON_CARD = (*_CUDA, *_COLONY, *_WALKS, "cuda_src/local_search")
 
 #: Script in benchmarks/ -> files and folders that its results depend on
 MEASURES = {
+    "acotsp": (*_CPU, *_COLONY),
     "assignment": (*_CPU, *_CUDA, "pymoo_gpuaco/assignment", "cuda_src/assignment"),
     "asymmetric_kinds": (*_CPU, *_MEMETIC),
     "colony_strength": (*_COLONY_ON_CARD, "pymoo_gpuaco/backends/cpu", "cuda_src/faco"),
@@ -77,7 +78,7 @@ MEASURES = {
 #: beginnings of the names of results in headline tables: README, quality over time, papers' kernels, colonies, GPUs
 HEADLINE = (
     "gpu_gap_over_time", "cpu_gap_over_time", "gpu_variants", "gpu_as_construction", "gpu_as_update", "gpu_as_total",
-    "gpu_acs_time", "gpu_climbers", "gpu_family", "family", "several_gpus",
+    "gpu_acs_time", "gpu_climbers", "gpu_family", "family", "several_gpus", "gpu_assignment",
 )  # fmt: skip
 
 
