@@ -206,8 +206,8 @@ class TestTabuSearch:
         sparse = numbers * (random.random((30, 30)) < 0.5)
         both = [make_model(numbers, other, 0 * numbers) for other in (numbers.T, distances, sparse)]
         assert [model.structured for model in both] == [False, True, True]
-        assert AssignmentParameters().tabu_iterations_of(30, True) == 600
-        assert AssignmentParameters().tabu_iterations_of(30, False) == 3000
+        usual = AssignmentParameters().tabu_iterations_of
+        assert [usual(30, *case) for case in ((False, 8), (True, 64), (True, 63))] == [3000, 600, 300]
 
     def test_placements_are_permutations_after_a_stop(self):
         engine = engine_of("symmetric", 60, n_ants=3, n_colonies=2)

@@ -37,8 +37,8 @@ class GPUMMASQAP(PermutationAlgorithm):
     rho : evaporation rate in (0, 1].
     start : placement at which the tabu search of an ant starts: "trails" draws it from the trails, "perturbed" swaps
         items of the best placement of the colony at random.
-    tabu_iterations : iterations of each tabu search, in [1, 55000]. None: 20 for each location; 100 if both matrices
-        look like random numbers.
+    tabu_iterations : iterations of each tabu search, in [1, 55000]. None: 100 for each location if both matrices look
+        like random numbers, otherwise 20, or 10 with less than 64 ants in all colonies.
     restart_after : iterations in a row without a better placement after which a colony forgets trails and placement,
         >= 1.
 
@@ -91,8 +91,8 @@ class GPUMMASQAP(PermutationAlgorithm):
     def describe(self) -> str:
         """Return name, ants, colonies and length of the tabu search."""
         engine = self.engine
-        steps = engine.parameters.tabu_iterations_of(engine.model.n, engine.model.structured)
-        return f"{type(self).__name__}: {engine.n_colonies} x {engine.n_ants} ants, {steps} iterations of tabu search"
+        ants = f"{engine.n_colonies} x {engine.n_ants} ants"
+        return f"{type(self).__name__}: {ants}, {engine.tabu_iterations} iterations of tabu search"
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         engine = self.engine

@@ -86,6 +86,9 @@ class AssignmentSearch(StoppableEngine):
         self.instance = self.model = device.model
         self.parameters = device.parameters
         self.n_ants, self.n_colonies = device.parameters.n_ants, device.n_colonies
+        self.tabu_iterations = self.parameters.tabu_iterations_of(
+            self.model.n, self.model.structured, self.n_ants * self.n_colonies
+        )
         self.stop = Stop()
         self.n_built = 0
         self.costs = np.empty(0)  # of the last iteration
@@ -107,7 +110,7 @@ class AssignmentSearch(StoppableEngine):
                 break
             step = Step(
                 fold_in(key, number),
-                ours.tabu_iterations_of(n, self.model.structured),
+                self.tabu_iterations,
                 ours.swaps_of(n),
                 greedy_threshold(n),
             )
