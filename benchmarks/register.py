@@ -43,6 +43,7 @@ MEASURES = {
     "cpu_scaling": (*_CPU, "pymoo_gpuaco/memetic"),
     "cpu_speed": (*_CPU, *_COLONY),
     "cpu_vs_c": (*_CPU, *_COLONY),
+    "evaporation": (*_CPU, *_COLONY),
     "family": (
         *_COLONY_ON_CARD,
         *_MEMETIC,

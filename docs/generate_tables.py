@@ -74,6 +74,8 @@ PAGES = {
         "family",
         "gpu_colony_strength",
         "cpu_colony_strength",
+        "gpu_evaporation",
+        "cpu_evaporation",
         "cpu_acotsp",
         "gpu_local_search",
         "gpu_friedman",
