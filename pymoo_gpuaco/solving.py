@@ -16,6 +16,7 @@ from pymoo.optimize import minimize
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms import GPU2PPLS, GPUMMAS, GPUMMASQAP, GPUMemetic
+from pymoo_gpuaco.algorithms.display import gap_percent
 from pymoo_gpuaco.algorithms.permutation import PermutationAlgorithm
 from pymoo_gpuaco.algorithms.ppls import FrontAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, FrontTermination
@@ -95,7 +96,7 @@ class Solution(_Pair):
         """Percent by which the length exceeds the lower bound."""
         if self.proven or not self.lower_bound:
             return 0.0 if self.proven else None
-        return 100.0 * (self.length / self.lower_bound - 1.0)
+        return float(gap_percent(self.length, self.lower_bound))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the attributes without the problem, as plain lists and numbers, for JSON."""
@@ -389,7 +390,7 @@ class Summary:
         self.lengths = np.array([float(result.F[0]) for result in self.results])
         known = getattr(self.results[0].problem, "best_known", None)
         self.violations = np.array([_violations(result.problem, result.X) for result in self.results])
-        gaps = 100.0 * (self.lengths / known - 1.0) if known else np.full(len(self.results), np.nan)
+        gaps = gap_percent(self.lengths, known) if known else np.full(len(self.results), np.nan)
         self.gaps = np.where(self.violations == 0, gaps, np.nan)
         self.generations = np.array([result.algorithm.n_iter - 1 for result in self.results])
         self.tours = np.array([result.algorithm.evaluator.n_eval for result in self.results])

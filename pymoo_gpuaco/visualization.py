@@ -16,6 +16,7 @@ from pymoo.core.callback import Callback
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.colony import AntColony
+from pymoo_gpuaco.algorithms.display import gap_percent
 from pymoo_gpuaco.problems.metrics import on_the_globe
 from pymoo_gpuaco.problems.multi_objective import Front
 from pymoo_gpuaco.problems.tsp import TSP
@@ -108,7 +109,7 @@ def plot_convergence(run: Any, ax: Axes | None = None, over: str = "generation")
     if not len(best):
         raise ValueError("plot_convergence requires the Recorder of a run, or a run with save_history=True")
     ax = _axes(ax)
-    ax.step(records[over], 100.0 * (best / known - 1.0) if known else best, where="post", color=_INK)
+    ax.step(records[over], gap_percent(best, known) if known else best, where="post", color=_INK)
     ax.set_xlabel(over)
     ax.set_ylabel("gap to the best known [%]" if known else "length of the best tour")
     ax.grid(alpha=0.3)

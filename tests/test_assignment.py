@@ -25,6 +25,7 @@ from pymoo_gpuaco import (
     solve,
     summary,
 )
+from pymoo_gpuaco.algorithms.display import gap_percent
 from pymoo_gpuaco.assignment import search
 from pymoo_gpuaco.assignment.exact import gilmore_lawler, least_cost
 from pymoo_gpuaco.assignment.model import make_model
@@ -350,3 +351,10 @@ class TestRuns:
         )
         assert np.sort(result.X).tolist() == list(range(150))
         assert result.F[0] == problem.costs(result.X[None])[0]
+
+
+def test_gaps_of_a_maximised_value_are_above_zero() -> None:
+    """The best known value 40 is -40 as F; a value of 30 is a quarter of it away."""
+    assert gap_percent(-30.0, -40.0) == gap_percent(50.0, 40.0) == 25.0
+    problem = QAP([[0, 1], [1, 0]], [[0, 15], [15, 0]], maximise=True, best_known=40.0)
+    assert summary(problem, GPUMMASQAP(backend="cpu"), ("n_gen", 1), seeds=[1]).gaps.tolist() == [25.0]

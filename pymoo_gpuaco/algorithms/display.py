@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,11 @@ def speed(algorithm: Any, tours: int, elapsed: float) -> tuple[str, float]:
     if isinstance(engine, SearchEngine):
         return "trials/s", engine.n_trials / elapsed
     return "tours/s", tours / elapsed
+
+
+def gap_percent(value: Any, known: float) -> Any:
+    """Return by how many percent of ``known``, which is not 0, numbers exceed it; a maximised value is negative."""
+    return math.copysign(100.0, known) * (value / known - 1.0)
 
 
 class ColonyOutput(Output):
@@ -77,7 +83,7 @@ class ColonyOutput(Output):
         known = known or (None if prove is None else prove(SHORT_PROOF))
         self.best.set(f"{best:.10g}")
         feasible = bool(algorithm.opt.get("FEAS").all())
-        self.gap.set(f"{100.0 * (best / known - 1.0):.3f}" if known and feasible else None)
+        self.gap.set(f"{gap_percent(best, known):.3f}" if known and feasible else None)
         self.iteration.set(f"{float(algorithm.pop.get('F').min()):.10g}")
         elapsed = max(CLOCK.wall() - algorithm.start_time, 1e-9)
         self.speed.name, rate = speed(algorithm, algorithm.evaluator.n_eval, elapsed)

@@ -11,6 +11,7 @@ from typing import Any
 
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.algorithms import GPUMMASQAP
+from pymoo_gpuaco.algorithms.display import gap_percent
 from pymoo_gpuaco.cli.job import INSTANCE_PLACE, SEED_PLACE, STANDARD, file_of
 from pymoo_gpuaco.cli.options import COMMANDS, DEFAULT_SECONDS, parameters
 from pymoo_gpuaco.cli.outputs import Progress
@@ -87,7 +88,7 @@ def solve_assignments(arguments: argparse.Namespace) -> int:
                     "violations": 0,
                     "best_known": known,
                     "lower_bound": algorithm.lower_bound,
-                    "gap_percent": 100.0 * (float(result.F[0]) / known - 1.0) if known else None,
+                    "gap_percent": gap_percent(float(result.F[0]), known) if known else None,
                     "generations": progress.generation,
                     "tours": int(algorithm.evaluator.n_eval),
                     "seconds": round(CLOCK.wall() - algorithm.start_time, 3),

@@ -17,6 +17,7 @@ from pymoo.core.termination import TerminateIfAny
 from pymoo.termination.max_time import TimeBasedTermination
 
 from pymoo_gpuaco.algorithms import GPUMMAS, GPUMemetic
+from pymoo_gpuaco.algorithms.display import gap_percent
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.backends import cuda_devices
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
@@ -126,7 +127,7 @@ def bench(arguments: argparse.Namespace) -> None:
         kind, before = algorithm.engine.kind, CLOCK.monotonic()
         length = float(algorithm.run().F[0])
         spent = CLOCK.monotonic() - before
-        gap = f"{100.0 * (length / problem.best_known - 1.0):.3f}" if problem.best_known else "-"
+        gap = f"{gap_percent(length, problem.best_known):.3f}" if problem.best_known else "-"
         print(
             f"{problem.label or name:<10}  {problem.n_cities:6d}  {kind:<7}  {construction:14.0f}  "
             f"{algorithm.engine.n_trials / spent:9.0f}  {length:12.10g}  {gap:>8}  {spent:7.1f}",

@@ -9,6 +9,7 @@ from typing import Any
 
 from pymoo.core.result import Result
 
+from pymoo_gpuaco.algorithms.display import gap_percent
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.backends.errors import DeviceFailed
 from pymoo_gpuaco.candidates.bound import SHORT_PROOF, seconds_to_prove
@@ -190,7 +191,7 @@ def _row(name: str, found: Solution, about: dict[str, Any]) -> dict[str, Any]:
         "violations": found.violations,
         "best_known": problem.best_known,
         "lower_bound": None,
-        "gap_percent": round(100.0 * (found.length / known - 1.0), 6) if known else None,
+        "gap_percent": round(gap_percent(found.length, known), 6) if known else None,
         "generations": about["generations"],
         "tours": found.n_eval,
         **about,
