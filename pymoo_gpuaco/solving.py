@@ -218,9 +218,11 @@ def solve(
     several = problem.n_obj > 1
     if several and target is not None:
         raise ValueError(f"target requires one objective, got {problem.n_obj}; use seconds")
+    if target is not None and isinstance(problem, QAP) and problem.maximise:
+        target = -checks.real("target", target)  # F is the negative of the value
     searched = _algorithm_for(problem, algorithm)
     if isinstance(searched, FrontAlgorithm):
-        fronts = as_multi_objective(problem)  # raises for one objective, with the alternative
+        multi_objective = as_multi_objective(problem)  # raises for one objective, with the alternative
     termination = _termination(searched, problem, seconds, target)
     # the original callback, so that the user can read it after the run
     arguments: dict[str, Any] = {"verbose": verbose, "callback": searched.callback}
@@ -234,7 +236,7 @@ def solve(
         arguments["seed"] = _SEED
     result = minimize(problem, searched, termination, return_least_infeasible=True, **arguments)
     if several:
-        return Front(result.X, result.F, fronts)
+        return Front(result.X, result.F, multi_objective)
     if isinstance(problem, QAP):
         return problem.solution(result.X)
     found = solution_of(problem, result, result.algorithm)

@@ -358,3 +358,22 @@ def test_gaps_of_a_maximised_value_are_above_zero() -> None:
     assert gap_percent(-30.0, -40.0) == gap_percent(50.0, 40.0) == 25.0
     problem = QAP([[0, 1], [1, 0]], [[0, 15], [15, 0]], maximise=True, best_known=40.0)
     assert summary(problem, GPUMMASQAP(backend="cpu"), ("n_gen", 1), seeds=[1]).gaps.tolist() == [25.0]
+
+
+def test_an_exported_state_does_not_follow_its_engine() -> None:
+    algorithm = GPUMMASQAP(backend="cpu").setup(load_qap("nug12"), termination=("n_gen", 9), seed=1)
+    algorithm.next()
+    state = algorithm.engine.export_state()
+    before = {name: array.copy() for name, array in state.items()}
+    algorithm.engine.import_state(state)
+    algorithm.next()
+    assert all(np.array_equal(before[name], array) for name, array in state.items())
+
+
+def test_target_of_a_maximised_value_is_that_value() -> None:
+    """The largest value is 2 * 3 * 5 = 30; in F, which is minimised, a target of 40 is -40."""
+    problem = QAP([[0, 3, 0], [3, 0, 0], [0, 0, 0]], [[0, 5, 1], [5, 0, 1], [1, 1, 0]], maximise=True)
+    targets: list[float] = []
+    algorithm = GPUMMASQAP(backend="cpu", callback=lambda run: targets.append(run.termination.target))
+    assert solve(problem, 5.0, target=40.0, algorithm=algorithm).cost == 30.0
+    assert set(targets) == {-40.0}

@@ -1,6 +1,6 @@
 // Quadratic assignment: one block an ant, which builds a placement and improves it by robust tabu search.
 //
-// Placements and whole numbers are those of backends/cpu/assignment.py: equal keys give equal placements. C[i][l] is the
+// For whole numbers the results equal those of backends/cpu/assignment.py: equal keys give equal placements. C[i][l] is the
 // cost of item i at location l, all else as it is. A swap adds x y^T to C and -(x[r] - x[s]) (y[p[r]] - y[p[s]]) to the
 // change of every other swap (r, s); the changes of swaps of the moved items are read from C. So a step takes two
 // barriers and no evaluation of O(n). C gets DEPTH products at a time; until then they are added where it is read.
@@ -8,7 +8,7 @@
 // -DNUMBER: int (sums may wrap, changes may not) or double
 // -DPAIRS: pairs of matrices, 1 or 2; the second one is skew
 // -DSIDE: a tile is SIDE x SIDE swaps, which a thread keeps in registers
-// -DINSIDE: 1: C and stamps in shared memory, one tile a thread; 0: all in global memory, and a thread has several tiles
+// -DINSIDE: 1: C and stamps in shared memory, one tile a thread; 0: C, stamps, changes and tabu iterations in global memory, and a thread has several tiles
 // -DDEPTH: steps between two updates of C
 // -DTHREADS, -DBLOCKS: threads of a block at most, and blocks of a multiprocessor at least
 #include "device/philox.cuh"
@@ -131,7 +131,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     const int pad = max((side * SIDE + 3) / 4 * 4, ld);
     const unsigned ant = blockIdx.x;
     const size_t block = blockIdx.x, square = static_cast<size_t>(n) * ld;
-    // histories of x and y by location, x and y by item of the last swap, changes of swaps with u and v, C
+    // histories of x by item and of y by location, y by item of the last swap, changes of swaps with u and v, C
     NUMBER* const xs = reinterpret_cast<NUMBER*>(memory);  // [PAIRS][DEPTH][pad]
     NUMBER* const ys = xs + PAIRS * DEPTH * pad;           // [PAIRS][DEPTH][pad]
     NUMBER* const yi = ys + PAIRS * DEPTH * pad;           // [PAIRS][pad]

@@ -211,7 +211,7 @@ class GPUBWAS(AntColony):
         self._learn_from_worst(worst)
 
     def _learn_from_worst(self, worst: NDArray[np.int32]) -> None:
-        """Weaken the edges that only the worst tour has, then reset or mutate the trails."""
+        """Weaken the edges that only the worst tour has, then restart or mutate the trails."""
         self._iteration += 1
         worst_only = edges_apart(worst, self._best_tour, self.instance.symmetric)
         # Cordon et al. 2000: tau <- (1 - rho) tau on the edges of the worst tour that are not in the best
@@ -246,9 +246,10 @@ class GPUBWAS(AntColony):
             self.engine.set_trails(edges, np.maximum(mutated, LEAST_MUTATED * threshold))
 
     def _share_of_run(self) -> float:
-        """Return (it - it_r) / (N_it - it_r), Cordon et al. 2000, where it_r is the iteration of the last reset."""
+        """Return (it - it_r) / (N_it - it_r), Cordon et al. 2000, where it_r is the iteration of the last restart."""
         used = self._progress()
         if get(self.mutation_iterations) is None and not math.isnan(used):
-            return (used - self._used_at_restart) / (1.0 - self._used_at_restart) if used < 1.0 else 1.0
+            left = 1.0 - self._used_at_restart
+        return min(1.0, max(0.0, (used - self._used_at_restart) / left)) if left > 0.0 else 1.0
         left = int(get(self.mutation_iterations) or _UNKNOWN_RUN) - self._restarted
         return min(1.0, (self._iteration - self._restarted) / left) if left > 0 else 1.0

@@ -112,7 +112,7 @@ class GPUMMASQAP(PermutationAlgorithm):
         return self._bound
 
     def bound_in_time(self, longest: float = float("inf")) -> float | None:
-        """Return ``lower_bound`` if it is > 0 and computed at once, for the gap of the output; otherwise None."""
+        """Return ``lower_bound`` if it is > 0, for the gap of the output; otherwise None. It is computed at once."""
         bound = self.lower_bound
         return bound if bound is not None and bound > 0.0 else None
 
@@ -127,7 +127,11 @@ class GPUMMASQAP(PermutationAlgorithm):
         if is_small(problem.n_items, problem.n_locations):
             m = problem.n_items
             flow, linear = np.ascontiguousarray(flow[:m, :m]), linear[:m].copy()
-            return interruptible(partial(least_cost, flow, distance, linear, stop))
+            try:
+                return interruptible(partial(least_cost, flow, distance, linear, stop))
+            except BaseException:
+                stop.interrupt()  # ends the abandoned thread
+                raise
         if problem.n_var > MOST_TO_BOUND:
             return None
         return interruptible(partial(gilmore_lawler, flow, distance, linear))

@@ -246,7 +246,7 @@ class PermutationAlgorithm(arguments.Arguments, Algorithm):
         self._refuse_unknown(kwargs, self.arguments() + arguments.PYMOO_ARGUMENTS)
         before = self.__dict__.copy()
         try:
-            self._begin_again(arguments.given_to_setup(kwargs))
+            self._reset_for_setup(arguments.given_to_setup(kwargs))
             verbose = self.verbose if verbose is None else verbose
             with compiling.announced(print if verbose else None):  # None: the logger
                 super().setup(problem, verbose=verbose, progress=progress)
@@ -258,7 +258,7 @@ class PermutationAlgorithm(arguments.Arguments, Algorithm):
             self.evaluator.n_eval = 0
         return self
 
-    def _begin_again(self, given: dict[str, Any]) -> None:
+    def _reset_for_setup(self, given: dict[str, Any]) -> None:
         """Reset the object to its last arguments and those ``given``."""
         data = self.data
         self.__dict__.update({} if self.problem is None else self._given, **given)

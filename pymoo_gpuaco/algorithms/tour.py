@@ -36,8 +36,8 @@ def canonical(
 ) -> NDArray[np.int64]:
     """Return tours (e, n) in canonical form: equal tours become equal rows, for ``xtol`` and duplicate checks.
 
-    Round trips are rotated to begin at city 0, with precedence at the home city. If the direction does not count, the
-    smaller neighbour of that city comes second, and paths begin at their smaller end; see `symmetry_of`.
+    Round trips are rotated to begin at city 0, or at the home city if there is precedence. If the direction does not
+    count, the smaller neighbour of that city comes second, and paths begin at their smaller end; see `symmetry_of`.
     """
     first, reversible = symmetry_of(symmetric, constraints)
     if first is None:

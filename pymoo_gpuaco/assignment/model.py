@@ -85,7 +85,7 @@ def make_model(flow: NDArray, distance: NDArray, linear: NDArray) -> AssignmentM
     kind = np.int32 if whole and 4.0 * largest < 2.0**31 - 1 else np.float64
     noise = 0.0 if whole else 1e-11 * largest
     structured = has_structure(flow) or has_structure(distance)
-    flows, distances, linear = (np.ascontiguousarray(part, kind) for part in every)
+    flows, distances, linear = (np.ascontiguousarray(part + 0.0, kind) for part in every)
     return AssignmentModel(flows, distances, linear, _kinds(flows, linear), scale, whole, noise, structured)
 
 
@@ -105,7 +105,7 @@ def has_structure(matrix: NDArray) -> bool:
 
 
 def _largest(flows: NDArray, distances: NDArray, linear: NDArray) -> float:
-    """Return a bound of the entries of C: the largest products meet."""
+    """Return an upper bound of |C|: in each sum the largest flows meet the largest distances."""
     most = float(np.abs(linear).max())
     for f, d in zip(flows, distances, strict=True):
         rows, columns = np.sort(np.abs(f), axis=1), np.sort(np.abs(d), axis=1)

@@ -27,7 +27,7 @@ from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine
 
 
 class Colonies(NamedTuple):
-    """State of colonies: trails (c, n, n), best placements (c, n), their costs (c,) and iterations since (c,).
+    """State of c colonies: trails (c, n, n), best placements (c, n), costs (c,), iterations without better ones (c,).
 
     A cost of inf stands for no placement yet. Trails are whole numbers of `lowest_trail` to `HIGHEST_TRAIL`.
     """
@@ -122,7 +122,7 @@ class AssignmentSearch(StoppableEngine):
             self.n_built += len(self.costs)
 
     def accept(self, placements: ArrayLike, lengths: ArrayLike) -> None:
-        """Give each of the first colonies one of placements (m, n), the best first, unless its own is better."""
+        """Replace the best placements of the first colonies by given ones (m, n), sorted by cost, that cost less."""
         rows = checks.permutations("placements", placements, self.model.n).astype(np.int32)
         costs = self.model.costs(rows)
         colonies = self.device.colonies()

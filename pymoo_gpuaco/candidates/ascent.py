@@ -64,7 +64,7 @@ def ascend(
     instance : symmetric.
     ids, distances : (n, k) candidates, for example 10 per city by quadrant, and their distances. A greedy tour is
         added.
-    iterations : number of 1-trees, >= 1; 100 bring the bound of random cities to 0.03 % of the limit.
+    iterations : number of 1-trees, >= 1; with 100, the bound of random cities is within 0.03 % of its limit.
         None: 1,000,000 / n, at least 20 and at most 300.
     bound : True: prove the bound, see `complete.CompleteGraph`.
     stop : ends the ascent early, without a bound.

@@ -93,7 +93,7 @@ def solve_assignments(arguments: argparse.Namespace) -> int:
                     "tours": int(algorithm.evaluator.n_eval),
                     "seconds": round(CLOCK.wall() - algorithm.start_time, 3),
                     "stopped_by": "interrupted" if interrupted else algorithm.termination.reason,
-                    "placement": (found.placement + 1).tolist(),
+                    "placement": (found.placement + 1).tolist(),  # locations from 1 on, as in QAPLIB
                 }
             )
             progress.print(algorithm)

@@ -55,7 +55,7 @@ class MemeticSearch:
         self._annealing = False  # the last round had a temperature above 0
         # tours searched in the last generation, offspring before it
         self._searched = self._offspring_before = 0
-        self.exchanges = False
+        self.exchanges = False  # True: islands exchange tours
         self._migrants = self._no_migrants()  # for the next recombination
         self._evolves_next = False  # annealing is over, and evolution waits for migrants
 

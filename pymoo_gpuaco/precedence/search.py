@@ -26,7 +26,7 @@ from pymoo_gpuaco.runtime.stop import Stop, StoppableEngine
 # the instances of benchmarks/precedence.py and a random one, in runs of 3 s.
 FIRST_TEMPERATURE, LAST_TEMPERATURE = 1.0, 0.17
 _ANNEALED = 0.97  # share of a run of known length after which the temperature is 0
-# per chain and m^2 nodes; with more trials, several cycles are better than a longer one (prob.42)
+# per chain, times m^2 for m nodes; with more trials, several cycles are better than a longer one (prob.42)
 _TRIALS_OF_CYCLE = 150
 # Up to this number of nodes, runs should find the optimum (tests/test_fuzz_constraints.py): cycles are shorter, and all
 # chains but one start again.

@@ -4,8 +4,8 @@ The pool belongs to the process; no object refers to it. A forked child starts a
 
 A KeyboardInterrupt can be raised in the main thread between any two bytecodes, and could leave a Python lock locked.
 Therefore this module uses no Python locks: threads are started and queues are used by single calls into C. The main
-thread does not execute parts of divided work. Background callers do; otherwise they would wait for the main thread's
-work.
+thread does not execute parts of divided work. Background callers do, unless the call has a deadline to watch; otherwise
+they would wait for the main thread's work.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from pymoo_gpuaco.runtime.clock import CLOCK
 
 _SLICE = 50_000  # array entries between two checks of the deadline: some milliseconds
 _APART = 128  # bytes: two cache lines, since processors fetch them in pairs
-_MEASURED = 0.01  # maximum s of work of each thread, to measure its share of a core
+_MEASURING_SECONDS = 0.01  # maximum s of work of each thread, to measure its share of a core
 # Limits of threads: on two cores 128 ended a second's limit 0.1 s late, 256 2.8 s, and 1,000 9 s.
 _MOST_ON_ANY, _MOST_A_CORE = 64, 8
 MOST_THREADS = 1024
-_QUIET = 0.8  # a larger share counts as 1: threads are woken late, and clocks are coarse
+_FULL_SHARE = 0.8  # a larger share counts as 1: threads are woken late, and clocks are coarse
 
 
 class _Call:
@@ -76,7 +76,7 @@ class _Call:
     def wait(self, stop: NDArray | None, until: float | None) -> None:
         """Wait until all parts have ended; set ``stop[0]`` to 1 at time ``until``."""
         while len(self.ended) < self.size:
-            left = LONGEST_BLOCK  # an interrupt may lose the message
+            left = LONGEST_BLOCK  # not longer: an interrupt may lose the message of completion
             if until is not None and stop is not None and not stop[0]:
                 left = min(max(until - CLOCK.monotonic(), 0.0), left)
                 if left == 0.0:
@@ -267,7 +267,7 @@ def parallel_for(
             raise error
 
 
-def processor_share(threads: int, longest: float = _MEASURED) -> float:
+def processor_share(threads: int, longest: float = _MEASURING_SECONDS) -> float:
     """Measure the share of ``threads`` cores that this run gets, in (0, 1]: below 1 beside other runs or processes.
 
     It takes ``longest`` seconds of work, at most 10 ms.
@@ -276,13 +276,13 @@ def processor_share(threads: int, longest: float = _MEASURED) -> float:
 
     def work(thread: int, *_: int) -> None:
         began, busy = CLOCK.monotonic(), CLOCK.thread_time()
-        while (worked := CLOCK.thread_time() - busy) < min(longest, _MEASURED):
+        while (worked := CLOCK.thread_time() - busy) < min(longest, _MEASURING_SECONDS):
             hashlib.blake2b(block)  # releases the GIL
         shares[thread] = worked / max(worked, CLOCK.monotonic() - began)
 
     parallel_for(work, threads, threads)
     share = min(sum(shares) / threads, thread_share() / threads, 1.0 / runs_in_progress())
-    return 1.0 if share >= _QUIET else share
+    return 1.0 if share >= _FULL_SHARE else share
 
 
 def in_slices(

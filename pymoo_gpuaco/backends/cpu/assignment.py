@@ -7,6 +7,7 @@ read from C. No step takes more than O(n^2), and all inner loops run along rows.
 
 from __future__ import annotations
 
+import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,12 +114,12 @@ class CpuAssignment:
         self._placements = np.empty((self.n_colonies * parameters.n_ants, model.n), np.int32)
 
     def colonies(self) -> Colonies:
-        """Return the state of the colonies."""
-        return self._colonies
+        """Return a copy of the state of the colonies."""
+        return copy.deepcopy(self._colonies)
 
     def use(self, colonies: Colonies) -> None:
-        """Continue from the state of colonies."""
-        self._colonies = colonies
+        """Continue from a copy of the state of colonies."""
+        self._colonies = copy.deepcopy(colonies)
 
     def iterate(self, step: Step, stop: Stop) -> NDArray[np.float64]:
         """Run every ant and update the trails, see ``AssignmentDevice``."""
@@ -383,7 +384,7 @@ def _search(work, trails, start, best, cost, iterations, swaps, greedy, noise, k
                         costs[r, p[t]] + costs[t, p[r]] - costs[r, p[r]] - costs[t, p[t]]
                         + 2 * flows[0, r, t] * distances[0, p[r], p[t]]
                     )  # fmt: skip
-                    for q in range(pairs):  # the next update takes it off again
+                    for q in range(pairs):  # `_update` subtracts this product at the next iteration
                         x, y = lines[q, 0], lines[q, 2]
                         changes[a, b] += (x[r] - x[t]) * (y[r] - y[t])
                     if kinds[r] != kinds[t]:

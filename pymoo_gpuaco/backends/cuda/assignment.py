@@ -30,7 +30,7 @@ _MOST_THREADS = 512
 
 
 class Tier(NamedTuple):
-    """Compiled for up to ``n`` locations: side of a tile, blocks of a multiprocessor at least (0: matrices outside)."""
+    """Compiled for up to ``n`` locations: side of a tile, minimum blocks per multiprocessor (0: C in global memory)."""
 
     n: int
     side: int
@@ -143,7 +143,7 @@ class CudaAssignment(KernelGroup):
             device.write(name, padded)
         device.write("kinds", model.kinds)
 
-    def _shared_state(self) -> Colonies:
+    def _empty_colonies(self) -> Colonies:
         c, n = self.n_colonies, self.model.n
         return Colonies(
             np.empty((c, n, n), np.int32), np.empty((c, n), np.int32), np.empty(c), np.empty(c, np.int32)
@@ -151,7 +151,7 @@ class CudaAssignment(KernelGroup):
 
     def colonies(self) -> Colonies:
         """Return the state of the colonies."""
-        state = self._shared_state()
+        state = self._empty_colonies()
         with self.device.working():
             for name, array in zip(_STATE, state, strict=True):
                 self.device.read(array, name)

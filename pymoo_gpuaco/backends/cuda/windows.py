@@ -345,7 +345,9 @@ class Windows(KernelGroup):
         sizes = (blocks, n, self.windows, self._most, a["window_barriers"])
         names = ("window_states", "window_workspace", "window_counts", "window_segments", "fault")
         buffers = (a[name] for name in (*self._exchanges, *names))
-        launch = device.launch_together if blocks > 1 else device.launch  # one block alone waits for none
+        launch = (
+            device.launch_together if blocks > 1 else device.launch
+        )  # a single block needs no barrier between blocks
         launch("commit_exchanges", blocks * self.tours, _COMMIT_THREADS, *sizes, *buffers)
         names = ("window_counts", "window_segments", "window_tours", "window_next", "window_positions")
         tours = (*(a[name] for name in names), a["window_barriers"])
