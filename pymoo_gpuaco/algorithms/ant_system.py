@@ -249,7 +249,7 @@ class GPUBWAS(AntColony):
         """Return (it - it_r) / (N_it - it_r), Cordon et al. 2000, where it_r is the iteration of the last restart."""
         used = self._progress()
         if get(self.mutation_iterations) is None and not math.isnan(used):
-            left = 1.0 - self._used_at_restart
-        return min(1.0, max(0.0, (used - self._used_at_restart) / left)) if left > 0.0 else 1.0
+            rest = 1.0 - self._used_at_restart
+            return min(1.0, max(0.0, (used - self._used_at_restart) / rest)) if rest > 0.0 else 1.0
         left = int(get(self.mutation_iterations) or _UNKNOWN_RUN) - self._restarted
         return min(1.0, (self._iteration - self._restarted) / left) if left > 0 else 1.0
