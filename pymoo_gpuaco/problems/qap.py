@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,6 +59,10 @@ class QAP(CitiesProblem):
     flow, distance, linear : float64 arrays as above. n_items, n_locations : m and n. best_known : in units of F.
     """
 
+    if TYPE_CHECKING:  # result of `solve`, by which type checkers choose its overload
+
+        def _solved_as(self) -> Assignment: ...
+
     def __init__(
         self,
         flow: ArrayLike,
@@ -112,10 +116,6 @@ class QAP(CitiesProblem):
         """Return the placement of a row (n,) of variables, and its cost."""
         placement = np.array(X[: self.n_items], np.int64)
         return Assignment(placement, float(self.costs(placement[None])[0]))
-
-    def _solved_as(self) -> Assignment:
-        """Tell type checkers the result of `solve`."""
-        raise NotImplementedError
 
     def _evaluate(self, X: NDArray[Any], out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
         out["F"] = self._sign * self.costs(X)[:, None]
