@@ -58,7 +58,7 @@ class FunctionSearch:
         self.stop = Stop()
 
     def stop_at(self, moment: float | None) -> None:
-        """Have no effect: nothing ends the function early."""
+        """Ignore the deadline: the function of the user runs to its end."""
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the function's tours and their exact lengths (m,). Raises ValueError for what are no tours."""

@@ -16,7 +16,7 @@ from pymoo.util.display.column import Column
 
 from pymoo_gpuaco import checkpoint
 from pymoo_gpuaco._version import __version__
-from pymoo_gpuaco.algorithms.display import measured_at_once, speed
+from pymoo_gpuaco.algorithms.display import gap_percent, measured_at_once, speed
 from pymoo_gpuaco.algorithms.termination import progress
 from pymoo_gpuaco.candidates.bound import is_proven
 from pymoo_gpuaco.cli.job import SEED_PLACE, STANDARD, Job, Run, complain, file_of
@@ -270,7 +270,7 @@ def _print_summary(job: Job, runs: list[Run], best: Run) -> None:
     elif found["lower_bound"] and not found["violations"]:
         bound = found["lower_bound"]
         proven = is_proven(best.problem.instance, best.tour, bound)
-        gap = f"gap at most {100.0 * (found['length'] / bound - 1.0):.3f} %"
+        gap = f"gap at most {gap_percent(found['length'], bound):.3f} %"
         job.print(f"lower bound {bound:.10g}  ({'no tour is shorter' if proven else gap})")
     if len(runs) == 1:
         job.print(f"stopped by  {found['stopped_by']}")
