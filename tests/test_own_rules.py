@@ -1,6 +1,7 @@
 """Selection rules, local searches and colonies of a user, in Python."""
 
 import copy
+import itertools
 import pickle
 
 import numpy as np
@@ -10,6 +11,8 @@ from pymoo.optimize import minimize
 from pymoo_gpuaco import GPUACS, GPUAS, GPUBWAS, GPUFACO, GPUMMAS, GPURAS, LocalSearch, checkpoint, load_tsp
 from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.backends import make_improver
+from pymoo_gpuaco.backends.cpu.construct import UNFINISHED
+from pymoo_gpuaco.backends.cpu.own_rule import build_tours
 from pymoo_gpuaco.backends.cuda.engine import lacks
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
@@ -200,3 +203,21 @@ def test_a_class_without_a_decorator_has_its_arguments():
     algorithm = minimize(cloud(20), Plain(4, share=0.25, backend=BACKEND), ("n_gen", 2), seed=1).algorithm
     assert algorithm.trails().max() > 0
     assert pickle.loads(pickle.dumps(Plain(share=0.2))).share == 0.2
+
+
+@pytest.mark.parametrize("checks_before", range(6))
+def test_a_stop_at_any_check_leaves_whole_or_marked_tours(checks_before):
+    answers = itertools.chain([False] * checks_before, itertools.repeat(True))
+    tours = np.full((3, 5), 9, np.int32)
+    build_tours(
+        heaviest,
+        np.ones((5, 5)),
+        None,
+        lambda city, visited: int(visited.argmin()),
+        1,
+        tours,
+        lambda: next(answers),
+    )
+    whole = checks_before >= 4  # one check before each of four choices
+    assert (tours[:, 0] == UNFINISHED).all() != whole
+    assert not whole or (np.sort(tours, axis=1) == np.arange(5)).all()

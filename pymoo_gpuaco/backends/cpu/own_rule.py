@@ -31,9 +31,10 @@ def build_tours(
     here: NDArray[Any] = np.asarray(random.integers(0, n, m))
     for step in range(n):
         tours[:, step], visited[ants, here] = here, True
+        if step == n - 1:
+            return
         if stopped():
             tours[:, 0] = UNFINISHED
-        if step == n - 1 or stopped():
             return
         uniform: NDArray[np.float64] = np.asarray(random.random(m))
         candidates: NDArray[Any] = (
