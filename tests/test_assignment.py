@@ -127,6 +127,10 @@ class TestFiles:
         (tmp_path / "own.dat").write_text("2\n0 1\n1 0\n\n0 7\n8")
         with pytest.raises(ValueError, match="expected n and two matrices of n x n numbers"):
             load_qap(tmp_path / "own.dat")
+        for word in ("1_0", "nan", "one"):
+            (tmp_path / "own.dat").write_text(f"2\n0 1\n1 0\n\n0 7\n{word} 0")
+            with pytest.raises(ValueError, match=f"'{word}' is not a number"):
+                load_qap(tmp_path / "own.dat")
         (tmp_path / "own.dat").write_text("x y z")
         with pytest.raises(ValueError, match="got 3 numbers, the first 'x'"):
             load_qap(tmp_path / "own.dat")

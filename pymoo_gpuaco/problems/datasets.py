@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import re
 import warnings
+from collections.abc import Callable, Iterable
 from functools import cache
 from http.client import HTTPException
 from importlib import resources
@@ -37,7 +39,7 @@ DATA_VARIABLE = "PYMOO_GPUACO_DATA"
 """Environment variable with a folder of NAME.tsp and NAME.atsp files."""
 
 _MIRROR = "https://raw.githubusercontent.com/mastqe/tsplib/master/"
-TIMEOUT_S = 20
+_TIMEOUT_S = 20
 _MAP_SIDE = 1_000_000
 _MOST_CITIES = 100_000_000
 
@@ -88,7 +90,7 @@ def load_tsp(name_or_path: str | PathLike[str], **reading: Unpack[ReadingOptions
     if not is_name or path.name != text:
         raise _no_file(path, text)
     name = stem(text)
-    file = _file_of(name)
+    file = file_of(name)
     if file is not None:
         with resources.as_file(file) as there:
             return _load(there, given)
@@ -98,7 +100,7 @@ def load_tsp(name_or_path: str | PathLike[str], **reading: Unpack[ReadingOptions
         raise _no_file(path, text)
     if path.suffix:
         raise ValueError(f"there is no file {text!r} in {Path.cwd()}, and no instance of that name")
-    folder = user_folder()
+    folder = _user_folder()
     own = _names_in(folder) if folder and folder.is_dir() else []
     downloads = [known for known, entry in _registry().items() if "sha256" in entry]
     hint = checks.did_you_mean(name, [*own, *available_instances(), *downloads]) or "."
@@ -144,7 +146,7 @@ def random_map(n: int, seed: int = 1) -> TSP:
 
 def available_instances() -> list[str]:
     """Return the names of the instances that are shipped with the package, sorted."""
-    return sorted(_names_in(data_folder()))
+    return sorted(_names_in(_data_folder()))
 
 
 def _load(path: Path, reading: Reading) -> TSP:
@@ -209,37 +211,51 @@ def numbers_checksum(numbers: NDArray[np.float64], is_matrix: bool) -> str:
 
 def _download(name: str) -> Path:
     """Return the path of NAME.tsp in the cache; download it if it is missing."""
-    file, wanted = cache_folder() / f"{name}.tsp", _registry()[name]["sha256"]
-    content = file.read_bytes() if file.is_file() else b""
-    try:
+    wanted = _registry()[name]["sha256"]
+
+    def check(content: bytes) -> None:
         if hashlib.sha256(content).hexdigest() != wanted:
-            with urlopen(_MIRROR + file.name, timeout=TIMEOUT_S) as answer:
-                content = answer.read()
-            if hashlib.sha256(content).hexdigest() != wanted:
-                raise OSError("it is not TSPLIB's own file: its SHA-256 differs")
-            file.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(file, content)
-    except (OSError, HTTPException) as error:
+            raise ValueError("it is not TSPLIB's own file: its SHA-256 differs")
+
+    return downloaded(f"{name}.tsp", _MIRROR, check, "load_tsp")
+
+
+def downloaded(name: str, mirror: str, check: Callable[[bytes], object], loader: str) -> Path:
+    """Return the path of a file in the cache; download it if it is missing or damaged.
+
+    ``check`` raises ValueError for wrong contents. ``loader``: the function that the message of ConnectionError names.
+    """
+    file = cache_folder() / name
+    try:
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            check(file.read_bytes())
+            return file
+        with urlopen(mirror + name, timeout=_TIMEOUT_S) as answer:
+            content = answer.read()
+        check(content)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, content)
+    except (OSError, HTTPException, ValueError) as error:
         raise ConnectionError(
-            f"instance {name!r} is not shipped, and downloading {_MIRROR}{file.name} into {file.parent} failed "
-            f"({error}). Put {file.name} into a folder and name the folder in {DATA_VARIABLE}, or give load_tsp the "
-            "file's path."
+            f"instance {file.stem!r} is not shipped, and downloading {mirror}{name} into {file.parent} failed "
+            f"({error}). Put {name} into a folder and name the folder in {DATA_VARIABLE}, or give {loader} the file's "
+            "path."
         ) from error
     return file
 
 
-def user_folder() -> Path | None:
+def _user_folder() -> Path | None:
     """Return the folder that PYMOO_GPUACO_DATA names, or None."""
     value = os.environ.get(DATA_VARIABLE)
     # not Path.expanduser, which raises for an unknown ~user
     return Path(os.path.expanduser(value)) if value else None
 
 
-def _file_of(name: str) -> Traversable | None:
+def file_of(name: str, suffixes: Iterable[str] = SUFFIXES) -> Traversable | None:
     """Return the file of an instance that is shipped or in the user's folder, or None."""
-    folder = user_folder()
-    places = [data_folder(), *([folder] if folder else [])]
-    files = [place / (name + suffix) for place in places for suffix in SUFFIXES]
+    folder = _user_folder()
+    places = [_data_folder(), *([folder] if folder else [])]
+    files = [place / (name + suffix) for place in places for suffix in suffixes]
     return next((file for file in files if file.is_file()), None)
 
 
@@ -247,7 +263,7 @@ def _names_in(folder: Traversable) -> list[str]:
     return [stem(entry.name) for entry in folder.iterdir() if entry.name.endswith(SUFFIXES)]
 
 
-def data_folder() -> Traversable:
+def _data_folder() -> Traversable:
     """Return the folder of the shipped data."""
     return resources.files("pymoo_gpuaco.problems.data")
 
@@ -255,7 +271,7 @@ def data_folder() -> Traversable:
 @cache
 def shipped_table(file: str) -> dict[str, Any]:
     """Return a JSON file of the shipped data."""
-    table: dict[str, Any] = json.loads((data_folder() / file).read_text(encoding="utf-8"))
+    table: dict[str, Any] = json.loads((_data_folder() / file).read_text(encoding="utf-8"))
     return table
 
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import warnings
-from http.client import HTTPException
 from os import PathLike
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.datasets import DATA_VARIABLE, TIMEOUT_S, data_folder, shipped_table, user_folder
+from pymoo_gpuaco.problems.datasets import downloaded, file_of, numbers_checksum, shipped_table
 from pymoo_gpuaco.problems.qap import QAP, Assignment
-from pymoo_gpuaco.problems.writing import write_whole
-from pymoo_gpuaco.runtime.cache import cache_folder
+from pymoo_gpuaco.problems.tsplib import parse_number
 
 _MIRROR = "https://qaplib.mgi.polymtl.ca/data.d/"
 SUFFIX = ".dat"
@@ -44,26 +40,47 @@ def load_qap(name_or_path: str | PathLike[str]) -> QAP:
     name = path.name.removesuffix(SUFFIX)
     if path.name != text or path.suffix not in ("", SUFFIX):
         raise FileNotFoundError(f"{text}: there is no such file")
-    own = user_folder()
-    for place in (data_folder(), *([own] if own else [])):
-        file = place / f"{name}{SUFFIX}"
-        if file.is_file():
-            return _problem(name, file.read_text(encoding="utf-8"), str(file))
+    file = file_of(name, [SUFFIX])
+    if file is not None:
+        return _problem(name, file.read_text(encoding="utf-8"), str(file))
     if name not in _registry():
         hint = checks.did_you_mean(name, list(_registry())) or "."
         raise ValueError(
             f"unknown instance {text!r}{hint} load_qap takes the names of QAPLIB and paths of .dat files"
         )
-    return _problem(name, _downloaded(name), name)
+
+    def check(content: bytes) -> None:
+        with warnings.catch_warnings(record=True) as differs:
+            warnings.simplefilter("always")
+            _problem(name, content.decode(), name)
+        if differs:
+            raise ValueError(differs[0].message)
+
+    path = downloaded(f"{name}{SUFFIX}", _MIRROR, check, "load_qap")
+    return _problem(name, path.read_text(encoding="utf-8"), str(path))
 
 
 def is_qap(what: Any) -> bool:
     """Return True for the name of an instance of QAPLIB, and for a .dat file with n and two matrices."""
     path, text = Path(what), os.fspath(what)
     if path.suffix == SUFFIX and path.is_file():
-        words = path.read_text(encoding="utf-8", errors="replace").replace(",", " ").split()
-        return _has_two_matrices(words)
+        return _has_two_matrices(_words(path.read_text(encoding="utf-8", errors="replace")))
     return isinstance(text, str) and text.removesuffix(SUFFIX) in _registry()
+
+
+def _words(text: str) -> list[str]:
+    return text.replace(",", " ").split()
+
+
+def _numbers(words: list[str], source: str) -> NDArray[np.float64]:
+    """Return the numbers (m,) of a file. Raises ValueError that names the first word that is none."""
+    found = np.empty(len(words))
+    for k, word in enumerate(words):
+        try:
+            found[k] = parse_number(word)
+        except ValueError:
+            raise ValueError(f"{source}: {word!r:.40} is not a number") from None
+    return found
 
 
 def _has_two_matrices(words: list[str]) -> bool:
@@ -78,18 +95,17 @@ def read_placement(path: str | PathLike[str], problem: QAP) -> NDArray[np.int64]
     Files of QAPLIB list the location of each item or the item of each location; the stated cost tells which. Raises
     ValueError if neither has it.
     """
-    numbers = Path(path).read_text(encoding="utf-8").replace(",", " ").split()
-    n = problem.n_locations
-    if len(numbers) != n + 2 or not all(_is_number(word) for word in numbers) or float(numbers[0]) != n:
+    numbers, n = _numbers(_words(Path(path).read_text(encoding="utf-8")), str(path)), problem.n_locations
+    if len(numbers) != n + 2 or numbers[0] != n:
         raise ValueError(f"{path}: expected {n}, a cost and {n} numbers for {problem}")
-    order = np.array(numbers[2:], float)
-    order = checks.permutations(str(path), (order - order.min())[None], n)[0]
+    order = numbers[2:] - numbers[2:].min()
+    order = checks.permutations(str(path), order[None], n)[0]
     for placement in (order, np.argsort(order)):
-        if problem.costs(placement[None])[0] == float(numbers[1]):
+        if problem.costs(placement[None])[0] == numbers[1]:
             return placement
     costs = problem.costs(np.stack([order, np.argsort(order)]))
     raise ValueError(
-        f"{path}: it states the cost {numbers[1]}, but its permutation costs {costs[0]:g} or {costs[1]:g}"
+        f"{path}: it states the cost {numbers[1]:.17g}, but its permutation costs {costs[0]:g} or {costs[1]:g}"
     )
 
 
@@ -107,18 +123,17 @@ def _registry() -> dict[str, Any]:
 
 def _problem(name: str, text: str, source: str) -> QAP:
     """Return the problem of the text of a .dat file: n, perhaps a value, and two matrices."""
-    words = text.replace(",", " ").split()
+    words = _words(text)
     if not _has_two_matrices(words):
         found = f"{len(words)} numbers, the first {' '.join(words[:1])!r:.20}"
         raise ValueError(f"{source}: expected n and two matrices of n x n numbers, as in QAPLIB, got {found}")
     n = int(words[0])
-    wrong = next((word for word in words if not _is_number(word)), None)
-    if wrong is not None:
-        raise ValueError(f"{source}: {wrong!r:.40} is not a number")
-    numbers = np.array(words[-2 * n * n :], np.float64)
+    numbers = _numbers(words, source)[-2 * n * n :]
     flow, distance = numbers.reshape(2, n, n)
     known, checksum = _registry().get(name, (None, None))
-    if known is not None and (_size_of(name) != n or checksum not in (None, numbers_checksum(numbers))):
+    if known is not None and (
+        _size_of(name) != n or checksum not in (None, numbers_checksum(numbers, False))
+    ):
         warnings.warn(
             f"{source} is named {name} but its numbers are not those of QAPLIB's {name}: "
             "its best known value is not used",
@@ -128,40 +143,5 @@ def _problem(name: str, text: str, source: str) -> QAP:
     return QAP(flow, distance, best_known=known, name=name)
 
 
-def numbers_checksum(numbers: NDArray[np.float64]) -> str:
-    """Return a checksum, 16 hexadecimal digits, of the numbers of both matrices."""
-    return hashlib.sha256(np.ascontiguousarray(numbers, "<f8").tobytes()).hexdigest()[:16]
-
-
 def _size_of(name: str) -> int:
     return int("".join(letter for letter in name[3:] if letter.isdecimal()))
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
-
-
-def _downloaded(name: str) -> str:
-    """Return the text of NAME.dat in the cache; download it if it is missing. Its size and checksum are verified."""
-    file = cache_folder() / f"{name}{SUFFIX}"
-    try:
-        if file.is_file():
-            return file.read_text(encoding="utf-8")
-        with urlopen(_MIRROR + file.name, timeout=TIMEOUT_S) as answer:
-            content = answer.read()
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", UserWarning)
-            _problem(name, content.decode(), _MIRROR + file.name)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, content)
-    except (OSError, HTTPException, ValueError, UserWarning) as error:
-        raise ConnectionError(
-            f"instance {name!r} is not shipped, and downloading {_MIRROR}{file.name} into {file.parent} failed "
-            f"({error}). Put {file.name} into a folder and name the folder in {DATA_VARIABLE}, or give load_qap the "
-            "file's path."
-        ) from error
-    return str(content.decode())

@@ -189,7 +189,7 @@ def _dimension(header: dict[str, str]) -> int | None:
     return n
 
 
-def _number(token: str) -> float:
+def parse_number(token: str) -> float:
     """Parse a finite number. Python's own float also takes "1_000" and "nan"."""
     value = float(token)
     if "_" in token or not math.isfinite(value) or vanishes(value, token):
@@ -273,7 +273,7 @@ def _parse(file_name: str, header: dict[str, str], sections: dict[str, Lines]) -
 def _bare(text: str) -> NDArray[np.float64]:
     """Read a text that consists of a matrix, as in SOPLIB."""
     tokens = text.split()
-    weights = np.array([_number(token) for token in tokens])
+    weights = np.array([parse_number(token) for token in tokens])
     refuse_rounded("a matrix", weights, tokens)
     n = math.isqrt(len(weights))
     if n < 2 or n * n != len(weights):
@@ -331,7 +331,7 @@ def _table(
             raise ValueError(
                 f"line {line_number}: expected a city number and {columns} coordinates, got {short(line)}"
             )
-    rows = sorted(_rows(lines, _number, "numbers", _integer))
+    rows = sorted(_rows(lines, parse_number, "numbers", _integer))
     ids = [row[0] for row in rows]
     for own, following in pairwise(ids):
         if own == following:
@@ -419,7 +419,7 @@ def _matrix(header: dict[str, str], sections: dict[str, Lines], n: int) -> NDArr
         raise ValueError(
             f"DIMENSION is {n}, so {layout} has {expected} weights, but EDGE_WEIGHT_SECTION lists {len(tokens)}"
         )
-    weights = np.fromiter(chain.from_iterable(_rows(lines, _number, "numbers")), np.float64, expected)
+    weights = np.fromiter(chain.from_iterable(_rows(lines, parse_number, "numbers")), np.float64, expected)
     refuse_rounded("a matrix", weights, tokens)
     if layout == "FULL_MATRIX":
         return weights.reshape(n, n)
