@@ -326,6 +326,12 @@ class TestRuns:
         assert (run["length"], sorted(run["placement"])) == (578, list(range(1, 13)))
         for wrong in (["nug12", "pcb442"], ["nug12", "--open"], ["nug12", "--set", "rho=2"]):
             assert cli.main(["solve", *wrong]) == 2
+        for wrong in (
+            ["--json", "--tour", "-"],
+            ["--tour", "{x}.sln"],
+            ["--tour", str(tmp_path / "no" / "a.sln")],
+        ):
+            assert cli.main(["solve", "nug12", *wrong]) == 2
 
     def test_other_algorithms_name_the_one_for_it(self):
         problem = QAP(*matrices("symmetric", 5))

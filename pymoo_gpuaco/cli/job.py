@@ -12,17 +12,24 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from pymoo_gpuaco import checkpoint
-from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS
+from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS, GPUMMASQAP
 from pymoo_gpuaco.algorithms.tour import TourAlgorithm
 from pymoo_gpuaco.backends import devices_for
-from pymoo_gpuaco.cli.options import COMMANDS, DEFAULT_ALGORITHM, NOT_WITH_RESUME, parameters
+from pymoo_gpuaco.cli.options import COMMANDS, DEFAULT_ALGORITHM, NOT_WITH_RESUME, Option, parameters
 from pymoo_gpuaco.islands import Islands
-from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, load_tsp, read_cities, read_tour
+from pymoo_gpuaco.problems import QAP, TSP, MultiObjectiveTSP, load_qap, load_tsp, read_cities, read_tour
+from pymoo_gpuaco.problems.qaplib import is_qap
 from pymoo_gpuaco.problems.table import READING
 from pymoo_gpuaco.problems.tsp import constrained
 from pymoo_gpuaco.problems.writing import check_route
 
 STANDARD = "-"  # standard input or output
+_ALGORITHMS = {**ALL_ALGORITHMS, **{cls.__name__: cls for cls in (GPU2PPLS, GPUMMASQAP)}}
+# options with an effect on quadratic assignment
+_FOR_ASSIGNMENTS = {
+    "instance", "--set", "--seed", "--seeds", "--backend", "--device", "--time", "--target", "--generations",
+    "--stagnation", "--tour", "--stats", "--json", "--quiet",
+}  # fmt: skip
 INSTANCE_PLACE, SEED_PLACE = "{instance}", "{seed}"  # placeholders in file names
 
 
@@ -35,8 +42,8 @@ def complain(message: object) -> None:
 class Run:
     """Result of one run."""
 
-    problem: TSP
-    tour: Any  # (n,) the best one, or a `Front`
+    problem: Any
+    tour: Any  # (n,) the best one, or a `Front` or an `Assignment`
     row: dict[str, Any]  # its row in the table of runs
 
 
@@ -45,7 +52,7 @@ class Job:
     """Validated instances, parameters and files of a command, and its results."""
 
     arguments: argparse.Namespace
-    problems: dict[str, Any]  # TSP by name, or one MultiObjectiveTSP
+    problems: dict[str, Any]  # TSP or QAP by name, or one MultiObjectiveTSP
     algorithm: str  # name of its class
     seeds: list[Any]  # of the runs of each instance
     resumed: Any = None  # the algorithm of a saved run, or None
@@ -61,6 +68,11 @@ class Job:
         return any(problem.n_obj > 1 for problem in self.problems.values())
 
     @property
+    def has_assignments(self) -> bool:
+        """True if the problems are quadratic assignments."""
+        return any(isinstance(problem, QAP) for problem in self.problems.values())
+
+    @property
     def stream(self) -> TextIO | None:
         """Stream of progress and summary."""
         given = self.arguments
@@ -71,7 +83,7 @@ class Job:
     def new_algorithm(self) -> Any:
         """Return a new algorithm, or islands of it."""
         arguments = self.arguments
-        algorithm: Any = ALL_ALGORITHMS.get(self.algorithm, GPU2PPLS)(**self.parameters)
+        algorithm: Any = _ALGORITHMS[self.algorithm](**self.parameters)
         if arguments.islands or arguments.scheduler:
             return Islands(algorithm, arguments.islands, client=arguments.scheduler)
         return algorithm
@@ -96,7 +108,8 @@ def prepare(arguments: argparse.Namespace) -> Job:
         seeds = [arguments.seed + number for number in range(arguments.seeds)]
         job = Job(arguments, _load_all(arguments), arguments.algorithm or DEFAULT_ALGORITHM, seeds)
         _check_options(job)
-        job.algorithm = GPU2PPLS.__name__ if job.has_fronts else job.algorithm
+        if job.has_fronts or job.has_assignments:
+            job.algorithm = (GPU2PPLS if job.has_fronts else GPUMMASQAP).__name__
         job.parameters = _parameters(job)
         job.new_algorithm()  # validates the parameters
     _check_files(job)
@@ -108,6 +121,8 @@ def _check_options(job: Job) -> None:
     arguments, fronts, n = job.arguments, job.has_fronts, len(job.problems)
     options = [option for group in COMMANDS["solve"][1].values() for option in group]
     single = [option for option in options if option.single and option.is_given(arguments)]
+    if job.has_assignments:
+        _check_assignments(job, options)
     if n > 1 and (arguments.from_tour or fronts):
         raise ValueError(
             f"one instance is allowed with {'several objectives' if fronts else '--from-tour'}, got {n}"
@@ -128,6 +143,18 @@ def _check_options(job: Job) -> None:
             raise ValueError(
                 f"--algorithm {job.algorithm} cannot use constraints ({kept}): {DEFAULT_ALGORITHM} does"
             )
+
+
+def _check_assignments(job: Job, options: list[Option]) -> None:
+    """Raise ValueError for tours beside quadratic assignment, and for options that only tours have."""
+    if not all(isinstance(problem, QAP) for problem in job.problems.values()):
+        raise ValueError(
+            f"instances must be all of quadratic assignment or none, got {', '.join(job.problems)}"
+        )
+    for option in options:
+        flag = option.flags.split()[0]
+        if flag not in _FOR_ASSIGNMENTS and option.is_given(job.arguments):
+            raise ValueError(f"{flag} has no effect on quadratic assignment: leave it out")
 
 
 def _parameters(job: Job) -> dict[str, Any]:
@@ -165,7 +192,7 @@ def _resumed(arguments: argparse.Namespace) -> Any:
 
 
 def _load_all(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the instances by name: `TSP`, or `MultiObjectiveTSP` if names are joined by +."""
+    """Return the instances by name: `TSP` or `QAP`, or `MultiObjectiveTSP` if names are joined by +."""
     problems: dict[str, Any] = {}
     for given in arguments.instance:
         problem = _load(given, arguments)
@@ -176,7 +203,9 @@ def _load_all(arguments: argparse.Namespace) -> dict[str, Any]:
     return problems
 
 
-def _load(given: str, arguments: argparse.Namespace) -> TSP | MultiObjectiveTSP:
+def _load(given: str, arguments: argparse.Namespace) -> TSP | MultiObjectiveTSP | QAP:
+    if is_qap(given):
+        return load_qap(given)
     choice = {name: getattr(arguments, name) for name in READING}
     if given != STANDARD:
         problem = load_tsp(given, **choice)
@@ -246,7 +275,7 @@ def _check_files(job: Job) -> None:
                 if path.resolve() in taken:
                     raise ValueError(f"{option} {path}: {taken[path.resolve()]}")
                 taken[path.resolve()] = f"{option} is written to the same file"
-    for problem in job.problems.values() if arguments.tour else ():
+    for problem in job.problems.values() if arguments.tour and not job.has_assignments else ():
         try:
             check_route(problem, Path(arguments.tour).suffix)
         except ValueError as error:

@@ -21,8 +21,9 @@ from pymoo_gpuaco.algorithms.termination import progress
 from pymoo_gpuaco.candidates.bound import is_proven
 from pymoo_gpuaco.cli.job import SEED_PLACE, STANDARD, Job, Run, complain, file_of
 from pymoo_gpuaco.pareto.front_2d import hull_of
-from pymoo_gpuaco.problems import Front
+from pymoo_gpuaco.problems import QAP, Front
 from pymoo_gpuaco.problems.constraints import violations_in_words
+from pymoo_gpuaco.problems.qaplib import placement_text
 from pymoo_gpuaco.problems.writing import csv_text, ids_in_files, route_text, tour_in_json, write_whole
 from pymoo_gpuaco.runtime.clock import CLOCK
 from pymoo_gpuaco.solving import table_of_runs
@@ -123,6 +124,23 @@ def write_best_tour(job: Job, name: str, runs: list[Run]) -> int:
     if broken:
         complain(f"{name}: {violations_in_words(broken)}")
     return 2 if not done else 1 if broken else 0
+
+
+def write_best_placement(job: Job, name: str, runs: list[Run]) -> int:
+    """Write the best placement of a quadratic assignment and the table of its runs; return the exit status."""
+    if not runs:
+        return 0
+    best = min(runs, key=lambda run: run.row["length"])
+    done = _deliver(
+        job,
+        name,
+        (runs, best),
+        ("placement", job.arguments.tour),
+        lambda run, _: placement_text(run.problem, run.tour),
+        lambda: job.print("\n".join(["", *table_of_runs([run.row for run in runs])])),
+        lambda _: None,
+    )
+    return 0 if done else 2
 
 
 def write_front(job: Job, name: str, runs: list[Run]) -> int:
@@ -291,10 +309,17 @@ def write_statistics(job: Job) -> int:
             complain(f"--stats {arguments.stats}: {error}")
             status = 2
     if arguments.json:
-        found = [run.row | tour_in_json(run.problem, run.tour) for run in job.runs]
+        found = [run.row | _in_json(run) for run in job.runs]
         about = {"version": __version__, "algorithm": job.algorithm}
         print(json.dumps({**about, "runs": found}, default=str))
     return status
+
+
+def _in_json(run: Run) -> dict[str, Any]:
+    """Return the tour of a run, or its placement, with locations from 1 on as in QAPLIB."""
+    if isinstance(run.problem, QAP):
+        return {"placement": (run.tour.placement + 1).tolist()}
+    return tour_in_json(run.problem, run.tour)
 
 
 def _csv_of_front(front: Front, numbers: NDArray[Any]) -> str:

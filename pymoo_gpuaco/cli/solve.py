@@ -13,16 +13,21 @@ from pymoo_gpuaco.algorithms.display import gap_percent
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.backends.errors import DeviceFailed
 from pymoo_gpuaco.candidates.bound import SHORT_PROOF, seconds_to_prove
-from pymoo_gpuaco.cli.assignments import are_assignments, solve_assignments
 from pymoo_gpuaco.cli.job import Job, Run, prepare
 from pymoo_gpuaco.cli.options import DEFAULT_SECONDS
-from pymoo_gpuaco.cli.outputs import Progress, write_best_tour, write_front, write_statistics
+from pymoo_gpuaco.cli.outputs import (
+    Progress,
+    write_best_placement,
+    write_best_tour,
+    write_front,
+    write_statistics,
+)
 from pymoo_gpuaco.islands import Islands
-from pymoo_gpuaco.problems import TSP, Front, as_multi_objective
+from pymoo_gpuaco.problems import QAP, Front, MultiObjectiveTSP, as_multi_objective
 from pymoo_gpuaco.problems.writing import ids_in_files
 from pymoo_gpuaco.runtime import compiling
 from pymoo_gpuaco.runtime.clock import CLOCK
-from pymoo_gpuaco.solving import Solution, limits, solution_of
+from pymoo_gpuaco.solving import limits, solution_of
 
 
 class Terminated(KeyboardInterrupt):
@@ -31,10 +36,10 @@ class Terminated(KeyboardInterrupt):
 
 def solve(arguments: argparse.Namespace) -> int:
     """Solve instances with progress, a summary, tours and pictures; return the exit status."""
-    if are_assignments(arguments.instance):
-        return solve_assignments(arguments)
     job, status = prepare(arguments), 0
-    write = write_front if job.has_fronts else write_best_tour
+    write = (
+        write_front if job.has_fronts else write_best_placement if job.has_assignments else write_best_tour
+    )
     try:
         for name, problem in job.problems.items():
             done = len(job.runs)
@@ -45,7 +50,7 @@ def solve(arguments: argparse.Namespace) -> int:
             finally:  # after any end of a run, the tours found so far are written
                 status = max(status, write(job, name, job.runs[done:]))
     finally:
-        if write is write_best_tour:
+        if write is not write_front:
             status = max(status, write_statistics(job))
     if job.failed:
         return 2
@@ -133,14 +138,7 @@ def _run(job: Job, name: str, problem: Any, seed: int) -> None:
     arguments, fronts = job.arguments, as_multi_objective(problem) if problem.n_obj > 1 else None
     first = not any(run.problem is problem for run in job.runs)  # seed of this problem
     if first:
-        words = (
-            _in_words(problem)
-            if fronts is None
-            else f"{fronts.n_obj} objectives: {fronts.objectives_in_words}"
-        )
-        job.print(f"{name}: {problem.n_var} cities, {words}")
-        if fronts is None and problem.read_as:
-            job.print(f"read as: {problem.read_as}")
+        job.print(_in_words(name, problem, fronts))
     seconds, others = arguments.time, (arguments.stagnation, arguments.generations)
     if seconds is None and not any(others):
         seconds = DEFAULT_SECONDS
@@ -150,19 +148,25 @@ def _run(job: Job, name: str, problem: Any, seed: int) -> None:
     if outcome is None:
         return
     algorithm, result, about, raised = outcome
-    if fronts is None:
-        found = solution_of(problem, result, algorithm)
-        job.runs.append(Run(problem, found.tour, _row(name, found, about)))
-    else:
+    if fronts is not None:
         job.runs.append(Run(problem, Front(result.X, result.F, fronts), about))
+    elif job.has_assignments:
+        placed = problem.solution(result.X)
+        sizes = {"items": problem.n_items}
+        row = _row(name, problem, about, sizes, placed.cost, 0, int(algorithm.evaluator.n_eval))
+        job.runs.append(Run(problem, placed, row))
+    else:
+        found = solution_of(problem, result, algorithm)
+        sizes = {"cities": problem.n_cities}
+        row = _row(name, problem, about, sizes, found.length, found.violations, int(found.n_eval or 0))
+        job.runs.append(Run(problem, found.tour, row))
     if arguments.save and not job.failed:
         job.to_save[seed] = algorithm
     if raised is not None:
         raise raised
-    if fronts is None and not problem.best_known and not job.failed and not job.interrupted:
-        try:  # the tour is in job.runs already
-            short = seconds_to_prove(algorithm.instance) <= SHORT_PROOF
-            job.runs[-1].row["lower_bound"] = algorithm.lower_bound if short else found.lower_bound
+    if fronts is None and not job.failed and not job.interrupted:
+        try:  # the result is in job.runs already
+            job.runs[-1].row["lower_bound"] = _lower_bound(problem, algorithm)
         except KeyboardInterrupt as stop:
             job.interrupted = stop
     if not job.failed and not job.interrupted:
@@ -171,28 +175,52 @@ def _run(job: Job, name: str, problem: Any, seed: int) -> None:
         algorithm.release_engine()  # before the next run needs the memory
 
 
-def _in_words(problem: TSP) -> str:
-    """Describe distances, constraints and best known length."""
+def _in_words(name: str, problem: Any, fronts: MultiObjectiveTSP | None) -> str:
+    """Describe a problem: objectives, distances, constraints and best known length, and how its file was read."""
+    if fronts is not None:
+        return f"{name}: {problem.n_var} cities, {fronts.n_obj} objectives: {fronts.objectives_in_words}"
+    if isinstance(problem, QAP):
+        return str(problem)
     names = ids_in_files(problem) if problem.names is None else problem.names
     words = problem.distances_in_words + problem.constraints_in_words(lambda city: str(names[city]))
-    return words + (f", best known {problem.best_known:.10g}" if problem.best_known else "")
+    words += f", best known {problem.best_known:.10g}" if problem.best_known else ""
+    read_as = f"\nread as: {problem.read_as}" if problem.read_as else ""
+    return f"{name}: {problem.n_var} cities, {words}{read_as}"
 
 
-def _row(name: str, found: Solution, about: dict[str, Any]) -> dict[str, Any]:
-    """Return the row of a run in the table of runs."""
-    problem: Any = found.problem
-    known = None if found.violations else problem.best_known
+def _lower_bound(problem: Any, algorithm: Any) -> float | None:
+    """Return a bound that is known or soon computed; of a tour only without a best known length."""
+    if isinstance(problem, QAP):
+        bound: float | None = algorithm.lower_bound
+        return bound
+    if problem.best_known:
+        return None
+    short = seconds_to_prove(algorithm.instance) <= SHORT_PROOF
+    return algorithm.lower_bound if short else algorithm.bound_in_time(0.0)
+
+
+def _row(
+    name: str,
+    problem: Any,
+    about: dict[str, Any],
+    sizes: dict[str, int],
+    length: float,
+    broken: int,
+    built: int,
+) -> dict[str, Any]:
+    """Return the row of a run in the table of runs; ``length`` is that of the tour, or the cost of a placement."""
+    known = None if broken else problem.best_known
     return {
         "instance": name,
-        "cities": problem.n_cities,
+        **sizes,
         "seed": about["seed"],
         "backend": about["backend"],
-        "length": found.length,
-        "violations": found.violations,
+        "length": length,
+        "violations": broken,
         "best_known": problem.best_known,
         "lower_bound": None,
-        "gap_percent": round(gap_percent(found.length, known), 6) if known else None,
+        "gap_percent": round(gap_percent(length, known), 6) if known else None,
         "generations": about["generations"],
-        "tours": found.n_eval,
+        "tours": built,
         **about,
     }
