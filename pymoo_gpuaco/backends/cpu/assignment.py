@@ -34,6 +34,7 @@ from pymoo_gpuaco.runtime.compiled import (
     UInt64,
     compiled,
     compiled_callee,
+    inlined,
     struct,
 )
 from pymoo_gpuaco.runtime.philox import (
@@ -87,14 +88,15 @@ class RealWork(NamedTuple):
 def work_of(model: AssignmentModel) -> Any:
     """Return the matrices of a model with memory for one thread.
 
-    costs : C (n, n). changes : (n, n) of the swaps (r, s), r > s. lines : x, y by location and y by item, for each pair
-    of matrices; the least allowed changes. limits : no change; the change below which a tabu swap is allowed.
+    costs : C (n, n). changes : (n, n) of the swaps (r, s), r > s. lines : for each pair of matrices x by item, y by
+    location, y by item; [0, 3] the least allowed changes. limits : no change; the change below which a tabu swap is
+    allowed.
     until : (n, n) iterations until which swaps are tabu. stamps : (n, n) the same for item and location.
     own : (4, n) placement, order of the items, taken locations; iteration.
     """
     n, whole = model.n, model.dtype == np.int32
     kind: Any = IntegerWork if whole else RealWork
-    numbers = [np.zeros(shape, model.dtype) for shape in ((n, n), (n, n), (3, 4, n))]
+    numbers = [np.zeros(shape, model.dtype) for shape in ((n, n), (n, n), (len(model.flows), 4, n))]
     limits = np.array([np.iinfo(np.int32).max if whole else np.inf, 0], model.dtype)
     others = [np.zeros(shape, np.int32) for shape in ((n, n), (n, n), (4, n))]
     return kind(model.flows, model.distances, model.linear, model.kinds, *numbers, limits, *others)
@@ -168,12 +170,17 @@ class CpuAssignment:
             trails[items, deposited] = np.minimum(HIGHEST_TRAIL, trails[items, deposited] + ours.deposit)
 
 
+@compiled_callee
+def _words(key, block, stream, ant):  # type: ignore[no-untyped-def]
+    return philox4x32(
+        np.uint64(block), np.uint64(stream), np.uint64(ant), np.uint64(0), key & _MASK, key >> _32
+    )
+
+
 @compiled
 def coin(key: UInt64, colony: int) -> bool:
     """Return a random bit of a colony."""
-    k0, k1 = key & _MASK, key >> _32
-    words = philox4x32(np.uint64(0), np.uint64(STREAM_COIN), np.uint64(colony), np.uint64(0), k0, k1)
-    return words[0] & np.uint64(1) == np.uint64(1)
+    return _words(key, 0, STREAM_COIN, colony)[0] & np.uint64(1) == np.uint64(1)
 
 
 @compiled
@@ -218,13 +225,6 @@ def search_real(
 
 
 @compiled_callee
-def _words(key, block, stream, ant):  # type: ignore[no-untyped-def]
-    return philox4x32(
-        np.uint64(block), np.uint64(stream), np.uint64(ant), np.uint64(0), key & _MASK, key >> _32
-    )
-
-
-@compiled_callee
 def _draw(trails, own, greedy, key, ant):  # type: ignore[no-untyped-def]
     """Place items in random order at free locations: the one of the highest trail, or drawn in proportion to trails."""
     n = trails.shape[0]
@@ -258,6 +258,15 @@ def _draw(trails, own, greedy, key, ant):  # type: ignore[no-untyped-def]
                     break
 
 
+@inlined
+def _change(costs, flows, distances, p, r, s):  # type: ignore[no-untyped-def]
+    """Return the change of the cost if items r and s swap their locations: the second pair of matrices adds nothing."""
+    return (
+        costs[r, p[s]] + costs[s, p[r]] - costs[r, p[r]] - costs[s, p[s]]
+        + 2 * flows[0, r, s] * distances[0, p[r], p[s]]
+    )  # fmt: skip
+
+
 @compiled_callee
 def _begin(flows, distances, linear, kinds, costs, changes, lines, limits, until, stamps, own, cost):  # type: ignore[no-untyped-def]
     """Compute C, the cost of the placement and all changes."""
@@ -275,7 +284,6 @@ def _begin(flows, distances, linear, kinds, costs, changes, lines, limits, until
     for i in range(n):
         total += np.float64(costs[i, p[i]]) + np.float64(linear[i, p[i]])
     cost[0] = 0.5 * total
-    limits[1] = 0
     for q in range(lines.shape[0]):
         for line in range(lines.shape[1]):
             for place in range(lines.shape[2]):
@@ -284,10 +292,7 @@ def _begin(flows, distances, linear, kinds, costs, changes, lines, limits, until
         for s in range(n):
             stamps[r, s] = 0
             until[r, s] = _NEVER if kinds[r] == kinds[s] else 0
-            changes[r, s] = (
-                costs[r, p[s]] + costs[s, p[r]] - costs[r, p[r]] - costs[s, p[s]]
-                + 2 * flows[0, r, s] * distances[0, p[r], p[s]]
-            )  # fmt: skip
+            changes[r, s] = _change(costs, flows, distances, p, r, s)
 
 
 @compiled_callee
@@ -380,10 +385,7 @@ def _search(work, trails, start, best, cost, iterations, swaps, greedy, noise, k
             for t in range(n):
                 if t != r:
                     a, b = max(r, t), min(r, t)
-                    changes[a, b] = (
-                        costs[r, p[t]] + costs[t, p[r]] - costs[r, p[r]] - costs[t, p[t]]
-                        + 2 * flows[0, r, t] * distances[0, p[r], p[t]]
-                    )  # fmt: skip
+                    changes[a, b] = _change(costs, flows, distances, p, r, t)
                     for q in range(pairs):  # `_update` subtracts this product at the next iteration
                         x, y = lines[q, 0], lines[q, 2]
                         changes[a, b] += (x[r] - x[t]) * (y[r] - y[t])
