@@ -10,7 +10,7 @@ import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from pymoo.core.callback import Callback
@@ -21,6 +21,9 @@ from pymoo.util.display.display import Display
 from pymoo.util.display.output import Output
 
 from pymoo_gpuaco import checks
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 # A ``Variable`` is a value that pymoo tunes: ``Real``, ``Integer``, ``Choice`` or ``Binary``.
 Number: TypeAlias = float | np.floating[Any] | np.integer[Any] | Variable

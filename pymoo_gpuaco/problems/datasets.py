@@ -30,7 +30,7 @@ from pymoo_gpuaco.problems.writing import write_whole
 from pymoo_gpuaco.runtime.cache import cache_folder
 
 if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
+    from importlib.abc import Traversable
 
     from typing_extensions import Unpack
 
