@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -284,12 +285,14 @@ def test_a_run_that_fails_keeps_its_best_tour(run, for_good, monkeypatch, compil
 
 @pytest.fixture
 def no_device(monkeypatch):
-    """A driver that starts with no device to be seen, as with an empty CUDA_VISIBLE_DEVICES."""
+    """A driver that starts with no device to be seen, as with an empty CUDA_VISIBLE_DEVICES; its starts so far."""
+    starts = []
 
     class Error(Exception):
         pass
 
     def init() -> None:
+        starts.append(os.getpid())
         raise Error("cuInit failed: no CUDA-capable device is detected")
 
     driver = types.ModuleType("pycuda.driver")
@@ -298,8 +301,18 @@ def no_device(monkeypatch):
     monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
     monkeypatch.setattr(sys.modules["pycuda"], "driver", driver, raising=False)
     monkeypatch.setattr(context, "_pid", None)
+    monkeypatch.setattr(context, "_no_start", None)
     notices.warn_once.cache_clear()
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    return starts
+
+
+def test_a_driver_that_did_not_start_is_not_asked_again(no_device):
+    """It crashes in a child of a process in which it has failed."""
+    for _ in range(2):
+        with pytest.raises(BackendUnavailable, match="no CUDA-capable device is detected"):
+            context.device_count()
+    assert no_device == [os.getpid()]
 
 
 @pytest.mark.usefixtures("no_device")

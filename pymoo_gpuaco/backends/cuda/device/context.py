@@ -27,6 +27,8 @@ from pymoo_gpuaco.runtime.notices import how_to_install
 _contexts: dict[int, Any] = {}
 _lost: dict[int, str] = {}  # devices with a failed context, and the driver's message
 _pid: int | None = None  # the process that has initialised CUDA
+# Why the driver did not start. It is not asked again, because it crashes in a child of a process in which it failed.
+_no_start: str | None = None
 _LONGEST_EXIT = 10.0  # s; at exit, maximum wait for other threads to leave the driver
 _driver_lock = threading.RLock()  # held while CUDA is initialised or queried, see ``query``
 
@@ -155,7 +157,9 @@ def driver() -> Any:
 
 
 def _start() -> Any:
-    global _pid
+    global _pid, _no_start
+    if _no_start is not None:
+        raise BackendUnavailable(_no_start)
     if _pid is not None and _pid != os.getpid():
         raise BackendUnavailable(
             "CUDA was in use before this process was forked and cannot be used in the child; start workers with "
@@ -175,9 +179,8 @@ def _start() -> Any:
         try:
             cuda.init()
         except cuda.Error as error:
-            raise BackendUnavailable(
-                f"the NVIDIA driver does not start ({error}){hidden_devices()}; check that nvidia-smi lists a device"
-            ) from error
+            _no_start = f"the NVIDIA driver does not start ({error}){hidden_devices()}; check that nvidia-smi lists a device"
+            raise BackendUnavailable(_no_start) from error
         _pid = os.getpid()
     return cuda
 
