@@ -197,7 +197,7 @@ class TestGenerations:
             results[count] = evolved(problem, tours, 2**63, generations=8)
         for count in ("2", "7"):
             assert np.array_equal(results["1"].tours, results[count].tours)
-            assert results["1"][1:] == results[count][1:]
+            assert results["1"][1:5] == results[count][1:5]
         assert not np.array_equal(results["1"].tours, evolved(problem, tours, 3, generations=8).tours)
 
     def test_fixed_edges_never_leave(self, small):

@@ -66,6 +66,7 @@ class Evolved(NamedTuple):
     second_from: int  # first generation of the second stage; without one, the number of generations
     children: int  # number of children tried
     replaced: int  # number of replaced parents
+    rest: Evolving | None = None  # continues an evolution that has not ended
 
 
 def evolve(
@@ -79,6 +80,8 @@ def evolve(
     children: int = 30,
     generations: int | None = None,
     stop: Stop | None = None,
+    pause_after: float | None = None,
+    blocks: bool = False,
 ) -> Evolved:
     """Evolve copies of tours (m, n) until no child replaces a tour any more.
 
@@ -93,6 +96,8 @@ def evolve(
     children : maximum children per pair, generation and region, >= 1; AB-cycles without a gain do not count.
     generations : maximum number, >= 0; None: no limit.
     stop : ends the search early; the second stage gets at least half of the time. None: no limit.
+    pause_after : seconds after which the search pauses, see ``Evolved.rest``; None: it does not pause.
+    blocks : True: begin with the second stage.
     """
     parents = len(tours)
     if migrants is not None and len(migrants):
@@ -100,27 +105,67 @@ def evolve(
     stop = Stop() if stop is None else stop
     stop.reset()
     population = EvolvingTours(graph, tours, near, scale, parents, stop)
-    now, most = CLOCK.monotonic(), math.inf if generations is None else generations
-    halfway = math.inf if stop.until is None else now + SHARE_OF_FIRST_STAGE * (stop.until - now)
-    done, second_from, seconds = 0, 0, SECONDS_AT_ONCE
-    for blocks in (False, True):
-        second_from, stage = done, make_stage(int(population.lengths[:parents].min()))
-        while len(tours) > 1 and done < most and not stage[ENDED] and not stop.passed():
-            in_time = MOST_AT_ONCE if stop.until is None else int(SECONDS_AT_ONCE / max(seconds, 1e-9))
-            at_once = int(min(max(in_time, 1), MOST_AT_ONCE, most - done))
+    return Evolving(population, key, children, stop, blocks).proceed(pause_after, generations)
+
+
+class Evolving:
+    """An evolution in two stages, which may pause between two generations.
+
+    Parameters
+    ----------
+    blocks : True in the second stage.
+    """
+
+    def __init__(
+        self, population: EvolvingTours, key: int, children: int, stop: Stop, blocks: bool = False
+    ) -> None:
+        self.population, self.blocks = population, blocks
+        self._key, self._children, self._stop = key, children, stop
+        self._done, self._second_from = 0, 0
+        self._seconds = SECONDS_AT_ONCE  # of the latest generation
+        now = CLOCK.monotonic()
+        self._halfway = math.inf if stop.until is None else now + SHARE_OF_FIRST_STAGE * (stop.until - now)
+        self._begin_stage()
+
+    @property
+    def tours(self) -> NDArray[np.int32]:
+        """A copy of the parents (m, n)."""
+        return self.population.tours[: self.population.parents]
+
+    def proceed(self, pause_after: float | None = None, generations: int | None = None) -> Evolved:
+        """Evolve until both stages end, or for some seconds; see `evolve`."""
+        population, stop = self.population, self._stop
+        pause_at = math.inf if pause_after is None else CLOCK.monotonic() + pause_after
+        most = math.inf if generations is None else self._done + generations
+        children, replaced, before = population.children, population.replaced, self._done
+        while not self._ended and self._done < most and not stop.passed():
+            in_time = MOST_AT_ONCE if stop.until is None else int(SECONDS_AT_ONCE / max(self._seconds, 1e-9))
+            at_once = int(min(max(in_time, 1), MOST_AT_ONCE, most - self._done))
             began = CLOCK.monotonic()
-            keys = [fold_in(key, done + i) for i in range(at_once)]
-            made = population.generations(keys, children, blocks, stage)
-            done, seconds = done + made, (CLOCK.monotonic() - began) / made
-            if not blocks and CLOCK.monotonic() >= halfway:
+            keys = [fold_in(self._key, self._done + i) for i in range(at_once)]
+            made = population.generations(keys, self._children, self.blocks, self._stage)
+            self._done, self._seconds = self._done + made, (CLOCK.monotonic() - began) / made
+            if not self.blocks and (self._stage[ENDED] or CLOCK.monotonic() >= self._halfway):
+                self.blocks, self._second_from = True, self._done
+                self._begin_stage()
+            if CLOCK.monotonic() >= pause_at:
                 break
-    return Evolved(
-        population.tours[:parents],
-        done,
-        second_from,
-        population.children,
-        population.replaced,
-    )
+        return Evolved(
+            self.tours,
+            self._done - before,
+            self._second_from if self.blocks else self._done,
+            population.children - children,
+            population.replaced - replaced,
+            None if self._ended else self,
+        )
+
+    @property
+    def _ended(self) -> bool:
+        return len(self.population.lengths) < 2 or (self.blocks and bool(self._stage[ENDED]))
+
+    def _begin_stage(self) -> None:
+        population = self.population
+        self._stage = make_stage(int(population.lengths[: population.parents].min()))
 
 
 class EvolvingTours:

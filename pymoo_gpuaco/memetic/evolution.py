@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.memetic.eax import Evolving
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.memetic.population import Population
 from pymoo_gpuaco.memetic.schedule import Plan, TimeBudget
@@ -29,13 +31,26 @@ OVERRUN = 0.3
 ROUND_IN_ASSEMBLIES = 16.0
 
 _ROUND = "a round of evolution"
+# Seconds of a round after which it pauses, so that the run can report its progress and save its state.
+PAUSE = 10.0
+
+
+class EvolutionState(NamedTuple):
+    """What an evolution continues from."""
+
+    is_running: bool
+    number: int  # of the round
+    blocks: bool  # True if the paused round is in its second stage
+    annealed: NDArray[np.int32]  # (m, n) the longest first; m = 0 unless it is running
+    winners: NDArray[np.int32]  # (w, n) of earlier rounds
+    paused: NDArray[np.int32]  # (p, n) tours of a paused round, or p = 0
 
 
 class Evolution:
     """Rounds of evolution of a population.
 
-    Without a deadline, `first` runs rounds until one finds nothing shorter. With a deadline, it runs one round, and
-    `again` runs one more at each call.
+    Without a deadline, `first` runs rounds until one finds nothing shorter. With a deadline, a round pauses every
+    ``PAUSE`` seconds: `first` and `again` begin one, and `proceed` continues it.
 
     Attributes
     ----------
@@ -46,13 +61,22 @@ class Evolution:
     def __init__(self, budget: TimeBudget) -> None:
         self._budget = budget
         self.assembly = 0.0
-        self.is_running = False
+        self.reset()
+
+    def reset(self, stored: EvolutionState | None = None, population: Population | None = None) -> None:
+        """Return to the state before the first round, or continue from a stored state of a population."""
+        if stored is None:
+            no_tours = np.empty((0, 0), np.int32)
+            stored = EvolutionState(False, 0, False, no_tours, no_tours, no_tours)
+        self.is_running, self._number = stored.is_running, stored.number
+        self._tours = stored.annealed  # (m, n) the annealed tours, the longest first
+        self._lengths = np.empty(0) if population is None else population.lengths_of(self._tours)  # (m,)
+        self._places = np.arange(len(stored.annealed))  # (m,) in the population
+        self._winners: list[NDArray[np.int32]] = list(stored.winners)  # (n,) each, of earlier rounds
         self._due_at = 0.0  # by CLOCK.monotonic()
-        self._tours = np.empty((0, 0), np.int32)  # (m, n) the annealed tours, the longest first
-        self._lengths = np.empty(0)  # (m,)
-        self._places = np.empty(0, np.intp)  # (m,) in the population
-        self._winners: list[NDArray[np.int32]] = []  # (n,) each, of earlier rounds
-        self._number = 0  # of the round
+        self._lasted = 0.0  # seconds of the round
+        self._rest: Evolving | None = None  # of a paused round
+        self._paused, self._blocks = stored.paused, stored.blocks  # tours (m, n) of a stored round; its stage
 
     def end_of_annealing(self, plan: Plan, m: int) -> float:
         """Return the progress, in (0, 1], at which annealing ends to leave time to evolve m tours.
@@ -79,31 +103,48 @@ class Evolution:
         migrants : tours (e, n) of other islands.
         """
         assert population.best is not None
-        self.end()
         own, stop = np.concatenate([tours, population.best[None]]), self._budget.stop
-        with self._timed():
-            lengths = population.lengths_of(own)
-            self._places = lengths.argsort(kind="stable")[::-1]
-            self._tours, self._lengths = own[self._places], lengths[self._places]
-            self._winners, self._number = [], 0
+        self.reset()
+        lengths = population.lengths_of(own)
+        self._places = lengths.argsort(kind="stable")[::-1]
+        self._tours, self._lengths = own[self._places], lengths[self._places]
+        before = population.length
+        taken = self._evolve(population, key, migrants)
+        if stop.until is not None:
+            self.is_running = True
+            return np.tile(population.best, (len(tours), 1))
+        most = min(MOST_ROUNDS, len(own) // 2)
+        while population.length < before and self._number + 1 < most and not stop.interrupted:
             before = population.length
+            self._follow(population.best)
             taken = self._evolve(population, key, migrants)
-            if stop.until is not None:
-                self.is_running = True
-                return np.tile(population.best, (len(tours), 1))
-            most = min(MOST_ROUNDS, len(own) // 2)
-            while population.length < before and self._number + 1 < most and not stop.interrupted:
-                before = population.length
-                self._follow(population.best)
-                taken = self._evolve(population, key, migrants)
-            return taken[:-1]
+        return taken[:-1]
+
+    def given(self, population: Population, tours: NDArray[np.int32], key: int) -> None:
+        """Evolve tours (m, n) in one round, before any annealing."""
+        self.reset()
+        self._round(population, tours, key)
 
     def again(self, population: Population, key: int, migrants: NDArray[np.int32] | None = None) -> None:
         """Run the next round, of the annealed tours and the best one so far, which may become shorter."""
         assert population.best is not None
         self._follow(population.best)
+        self._evolve(population, key, migrants)
+
+    @property
+    def is_paused(self) -> bool:
+        """True if the latest round has not ended: call `proceed`."""
+        return self._rest is not None or len(self._paused) > 0
+
+    def proceed(self, population: Population, key: int) -> None:
+        """Continue a paused round."""
+        if self._rest is None:
+            paused, self._paused = self._paused, self._paused[:0]
+            self._round(population, paused, key, blocks=self._blocks)
+            return
+        rest = self._rest
         with self._timed():
-            self._evolve(population, key, migrants)
+            self._rest = population.keep_evolved(rest.proceed(self._pause_after)).rest
 
     def _follow(self, best: NDArray[np.int32]) -> None:
         """Begin the next round; ``best`` (n,) is the winner of this one and of the kicks after it."""
@@ -117,7 +158,26 @@ class Evolution:
         """Evolve the annealed tours, the longest of them replaced by winners; return the tours (m, n)."""
         parents = np.empty_like(self._tours)
         parents[self._places] = [*self._winners, *self._tours[len(self._winners) :]]
-        return population.evolve(parents, fold_in(key, self._number), self._budget.stop, migrants)
+        return self._round(population, parents, fold_in(key, self._number), migrants)
+
+    def _round(
+        self,
+        population: Population,
+        tours: NDArray[np.int32],
+        key: int,
+        migrants: NDArray[np.int32] | None = None,
+        blocks: bool = False,
+    ) -> NDArray[np.int32]:
+        """Evolve tours (m, n) until the round ends or pauses; return tours (m, n)."""
+        stop, self._lasted = self._budget.stop, 0.0
+        with self._timed():
+            evolved = population.evolve(tours, key, stop, migrants, self._pause_after, blocks)
+            self._rest = evolved.rest if stop.until is not None else None
+        return evolved.tours
+
+    @property
+    def _pause_after(self) -> float | None:
+        return None if self._budget.stop.until is None else PAUSE
 
     def due(self) -> bool:
         """Return True if the next round is due: the kicks have lasted long enough, and the remaining time suffices."""
@@ -130,14 +190,26 @@ class Evolution:
         return self._tours[::-1][:most], self._lengths[::-1][:most]
 
     def end(self) -> None:
-        """Run no more rounds, because the run anneals again or has no deadline any more."""
+        """Begin no more rounds, because the run anneals again or has no deadline any more."""
         self.is_running = False
+
+    def stored(self) -> EvolutionState:
+        """Return the state, from which `reset` continues."""
+        if self._rest is None:
+            paused, blocks = self._paused, self._blocks
+        else:
+            paused, blocks = self._rest.tours, self._rest.blocks
+        winners = np.array(self._winners or paused[:0], np.int32)
+        annealed = self._tours if self.is_running else self._tours[:0]
+        return EvolutionState(self.is_running, self._number, blocks, annealed, winners, paused)
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
-        """Measure a round, and set the time at which the next one is due."""
+        """Measure a part of a round, and set the time at which the next round is due."""
         began = CLOCK.monotonic()
-        with self._budget.timed(_ROUND):
+        with self._budget.timed(_ROUND) as block:
+            block.earlier = self._lasted
             yield
         now = CLOCK.monotonic()
-        self._due_at = now + KICKED * (now - began)
+        self._lasted += now - began
+        self._due_at = now + KICKED * self._lasted

@@ -11,7 +11,7 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.start import varied_tours
 from pymoo_gpuaco.memetic.assembly import assemble
 from pymoo_gpuaco.memetic.device import SearchDevice
-from pymoo_gpuaco.memetic.eax import evolve
+from pymoo_gpuaco.memetic.eax import Evolved, evolve
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.memetic.partition_crossover import merge
 from pymoo_gpuaco.memetic.units import whole_units
@@ -129,11 +129,13 @@ class Population:
         key: int,
         stop: Stop | None,
         migrants: NDArray[np.int32] | None = None,
-    ) -> NDArray[np.int32]:
-        """Evolve tours (m, n) until no offspring improves them; return tours (m, n).
+        pause_after: float | None = None,
+        blocks: bool = False,
+    ) -> Evolved:
+        """Evolve tours (m, n) until no offspring improves them, or pause; see ``eax.evolve``.
 
         Evolution preserves diversity and therefore finds shorter tours than `assemble`, which applies every gain at
-        once. See ``eax.evolve``.
+        once.
         """
         near = np.ascontiguousarray(self._instance.neighbours[:, :NEIGHBOURS_OF_OFFSPRING])
         evolved = evolve(
@@ -145,10 +147,16 @@ class Population:
             migrants=migrants,
             stop=stop,
             children=self._offspring_of_pair,
+            pause_after=pause_after,
+            blocks=blocks,
         )
+        return self.keep_evolved(evolved)
+
+    def keep_evolved(self, evolved: Evolved) -> Evolved:
+        """Count the offspring of an evolution, and replace the best tour if it has a shorter one."""
         self.n_offspring += evolved.children
         self._keep_shortest(evolved.tours)
-        return evolved.tours
+        return evolved
 
     def _keep_shortest(self, tours: NDArray[np.int32]) -> None:
         """Replace the best tour if the shortest of tours (m, n) is shorter."""

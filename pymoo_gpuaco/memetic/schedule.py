@@ -86,6 +86,7 @@ class TimedBlock:
     """Measured block of code."""
 
     times: int = 1  # repetitions of the task in the block, >= 1
+    earlier: float = 0.0  # seconds of earlier parts of the task
 
 
 class TimeBudget:
@@ -128,7 +129,7 @@ class TimeBudget:
         block = TimedBlock()
         yield block
         took = CLOCK.monotonic() - began
-        self._seconds[task] = (took - self._inner) / block.times
+        self._seconds[task] = (block.earlier + took - self._inner) / block.times
         self._inner = outer + took
 
     def seconds(self, task: str) -> float:

@@ -57,6 +57,7 @@ class MemeticSearch:
         self._searched = self._offspring_before = 0
         self.exchanges = False  # True: islands exchange tours
         self._migrants = self._no_migrants()  # for the next recombination
+        self._given = self._no_migrants()  # good tours to evolve before any annealing
         self._evolves_next = False  # annealing is over, and evolution waits for migrants
 
     # ---- Engine
@@ -123,12 +124,31 @@ class MemeticSearch:
         with self.device.working():
             if self.device.penalties is not None:
                 self.device.penalties.begin(self.stop.until)
+            if len(self._given):
+                self._evolve_given(key)
+            if self._evolution.is_paused:
+                self._continue_evolution(key)
+                return
             if not len(self._tours.lengths):
                 self._begin(key)
             before = self._tours.population.length
             self._search_rounds(key)
             if self._tours.population.length < before:
                 self._schedule.improved = self._schedule.cycle
+
+    def _evolve_given(self, key: int) -> None:
+        """Begin an evolution of the given tours, after which the run anneals copies of the best one."""
+        given, self._given = self._given, self._no_migrants()
+        self._evolution.given(self._tours.population, given, key)
+        self._only_anneals = False
+        self._tours.load_copies_of_best(repaired=False)
+
+    def _continue_evolution(self, key: int) -> None:
+        """Continue a paused round of evolution; after its end, continue from copies of the best tour."""
+        self._only_anneals, self._annealed = False, 0
+        self._evolution.proceed(self._tours.population, key)
+        if not self._evolution.is_paused:
+            self._tours.load_copies_of_best()
 
     def _begin(self, key: int) -> None:
         """Load the first tours; after the deadline, copies of the greedy one."""
@@ -332,11 +352,14 @@ class MemeticSearch:
             return
         with self.device.working():
             population = self._tours.population
+            begun = len(self._tours.lengths) > 0
             if population.best is None:  # the given tours may be longer than the first tour
                 population.merge(self._tours.first)
-            for row in rows:
+                good = rows[population.lengths_of(rows) < population.length]
+                self._given = good if len(good) >= FEWEST_TO_EVOLVE else self._given
+            for row in rows[: 1 if len(self._given) else None]:
                 population.merge(row)
-            if not len(self._tours.lengths):
+            if not begun:
                 self._allocate()
                 self._tours.load_copies_of_best(repaired=False)
                 return
@@ -361,7 +384,12 @@ class MemeticSearch:
             tours = (
                 self.device.read() if len(self._tours.lengths) else np.zeros((1, self.instance.n), np.int32)
             )
-            return pack(self.device, tours, self._tours.population, self._schedule, pace, self._migrants)
+            evolution = self._evolution.stored()
+            if len(self._given):
+                evolution = evolution._replace(paused=self._given)
+            return pack(
+                self.device, tours, self._tours.population, self._schedule, pace, self._migrants, evolution
+            )
 
     def import_state(self, state: State) -> None:
         """Continue from an exported state of a search of the same instance, on any kind of device."""
@@ -369,7 +397,8 @@ class MemeticSearch:
         stored = unpack(state, device)
         with device.working():
             self._tours.reset()
-            self._evolution.end()
+            self._given = self._no_migrants()
+            self._evolution.reset(stored.evolution, self._tours.population)
             self._allocate(len(stored.tours) if stored.own and len(stored.tours) else device.tours_in(None))
             stored.restore(self._schedule)
             self._annealed, self._annealing, self._evolves_next = stored.pace

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.memetic.device import SearchDevice
+from pymoo_gpuaco.memetic.evolution import EvolutionState
 from pymoo_gpuaco.memetic.population import Population
 from pymoo_gpuaco.memetic.schedule import Schedule
 from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, stored_tours
@@ -22,6 +23,7 @@ _MOST = 2**62
 # Fields of a schedule in the arrays "schedule" and "progress".
 _INTEGERS = "first", "cycle", "done", "rounds", "last", "finished", "improved"
 _REALS = "started", "reported", "progress", "step", "share"
+_EVOLVING = "annealed", "winners", "paused"  # arrays of tours of an evolution
 _PLANNED = "first", "cycles_in_one", "later_in_one", "end"  # fields that the plan of the device sets
 
 
@@ -37,6 +39,7 @@ class MemeticState(NamedTuple):
     #: the next generation begins with an evolution; (0, False, False) if not ``own``
     pace: tuple[int, bool, bool]
     migrants: NDArray[np.int32]  # (e, n) for the next recombination
+    evolution: EvolutionState
     of_device: State  # result of ``SearchDevice.read_own``
 
     def restore(self, schedule: Schedule) -> None:
@@ -57,6 +60,7 @@ def pack(
     schedule: Schedule,
     pace: tuple[int, bool, bool],
     migrants: NDArray[np.int32],
+    evolution: EvolutionState,
 ) -> State:
     """Return a state of copies; rows of zeros mean that no tour exists yet."""
     best = np.zeros(device.instance.n, np.int32) if population.best is None else population.best
@@ -70,6 +74,8 @@ def pack(
         "progress": np.nan_to_num([getattr(schedule, name) for name in _REALS], nan=-1.0),
         "pace": np.array(pace, np.int64),
         "migrants": migrants.copy(),
+        "evolution": np.array([evolution.is_running, evolution.number, evolution.blocks], np.int64),
+        **{name: _rows(getattr(evolution, name), device.instance.n) for name in _EVOLVING},
         **device.export_own(),
     }
 
@@ -102,6 +108,13 @@ def unpack(state: State, device: SearchDevice) -> MemeticState:
     if max(annealing, evolves) > 1:
         raise ValueError(f"state['pace'] must end with two numbers of 0 or 1, got {state['pace']}")
     migrants = stored_tours(state, "migrants", _size(state, "migrants"), n)
+    running, number, blocks = stored_integers(state, "evolution", (3,), 0, _MOST, np.int64).tolist()
+    evolving = {name: stored_tours(state, name, _size(state, name), n) for name in _EVOLVING}
+    if max(running, blocks) > 1 or running > len(evolving["annealed"]):
+        raise ValueError(
+            "state['evolution'] must hold running of 0 or 1, with annealed tours if 1, number and stage of 0 or 1, "
+            f"got {state['evolution']}"
+        )
     tours = tours[tours.any(axis=1)]
     if not own and best.any():  # this device may have fewer tours: the best must be among the first
         tours = np.concatenate([best[None], tours])
@@ -113,8 +126,14 @@ def unpack(state: State, device: SearchDevice) -> MemeticState:
         schedule,
         (int(annealed), bool(annealing), bool(evolves)),
         migrants,
+        EvolutionState(bool(running), number, bool(blocks), **evolving),
         device.read_own(state if own else None),
     )
+
+
+def _rows(tours: NDArray[np.int32], n: int) -> NDArray[np.int32]:
+    """Return a copy of tours (m, n), of shape (0, n) if there are none."""
+    return tours.copy() if len(tours) else np.empty((0, n), np.int32)
 
 
 def _name(kind: str) -> NDArray[np.int32]:
