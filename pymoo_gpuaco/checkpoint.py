@@ -16,6 +16,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import logging
 import math
 import zipfile
 from collections.abc import Collection
@@ -52,6 +53,7 @@ from pymoo_gpuaco.islands import FrontIslands, Islands
 from pymoo_gpuaco.problems import QAP, TSP, MultiObjectiveTSP, OpenPath
 from pymoo_gpuaco.problems.writing import write_whole
 from pymoo_gpuaco.recorder import Recorder
+from pymoo_gpuaco.runtime.clock import CLOCK
 
 # ---- Classes and functions that a file may name. A class may be added if no malicious state can make it run code, read
 # memory out of bounds, or connect to another process.
@@ -333,9 +335,11 @@ class _Reader:
             made.__dict__.update(state)
 
 
-__all__ = ["load", "save"]
+__all__ = ["Saver", "load", "save"]
 
-FORMAT = 5
+_log = logging.getLogger("pymoo_gpuaco")
+
+FORMAT = 6
 _DESCRIPTION = "run.json"
 
 
@@ -358,6 +362,42 @@ def save(algorithm: Any, path: str | PathLike[str]) -> None:
     with zipfile.ZipFile(buffer, "a") as file:
         file.writestr(_DESCRIPTION, text)
     write_whole(path, buffer.getvalue())
+
+
+class Saver(callback.Callback):
+    """Callback that saves the run every ``seconds``; ``load`` continues it if the process was ended early.
+
+    The file holds no callback. A file that cannot be written is a warning, and the run goes on; other errors are those
+    of ``save``.
+
+    Parameters
+    ----------
+    path : file; each state replaces the one before.
+    seconds : least time between two states, > 0. A state is written after a generation.
+    callback : called after every generation, before the state is written; None: nothing.
+    """
+
+    def __init__(self, path: str | PathLike[str], seconds: float = 60.0, callback: Any = None) -> None:
+        super().__init__()
+        self.path, self.seconds = Path(path), checks.real("seconds", seconds, 0.0, open_low=True)
+        self.callback = callback
+        self._last = CLOCK.monotonic()
+
+    def _update(self, algorithm: Any) -> None:
+        if self.callback is not None:
+            self.callback(algorithm)
+        if CLOCK.monotonic() - self._last < self.seconds:
+            return
+        own, algorithm.callback = algorithm.callback, callback.Callback()
+        try:
+            save(algorithm, self.path)
+        except OSError as error:
+            _log.warning(
+                "pymoo_gpuaco: %s: the state could not be saved (%s); the run goes on", self.path, error
+            )
+        finally:
+            algorithm.callback = own
+        self._last = CLOCK.monotonic()
 
 
 def load(path: str | PathLike[str], *, problem: Any = None, callback: Any = None) -> Any:

@@ -298,3 +298,38 @@ def test_a_loaded_run_takes_the_short_form_of_a_termination(tmp_path):
     for go_on in (resumed.run, resumed.next, resumed.has_next):
         with pytest.raises(ValueError, match=r"termination must be one of 'n_gen', .* got 'generations'"):
             go_on()
+
+
+class TestSaver:
+    def test_it_saves_once_a_minute(self, tmp_path, clock):
+        path, calls = tmp_path / "run", []
+        saver = checkpoint.Saver(path, callback=calls.append)
+        algorithm = begun(generations=1, termination=("n_gen", 20))
+        algorithm.callback = saver
+        algorithm.next()
+        assert not path.exists()
+        clock.now += 61.0
+        algorithm.next()
+        assert len(calls) == 2
+        written = path.read_bytes()
+        algorithm.next()
+        assert path.read_bytes() == written
+        assert algorithm.callback is saver
+        loaded = checkpoint.load(path)
+        assert type(loaded.callback) is Callback
+        assert loaded.opt[0].F[0] >= algorithm.opt[0].F[0]
+        assert loaded.n_iter == 3  # of the generation that it was written in
+
+    def test_a_file_that_cannot_be_written_ends_no_run(self, tmp_path, clock, caplog):
+        saver = checkpoint.Saver(tmp_path / "missing" / "run", seconds=1.0)
+        algorithm = begun(generations=1)
+        algorithm.callback = saver
+        clock.now += 2.0
+        algorithm.next()
+        assert "the state could not be saved" in caplog.text
+        assert algorithm.callback is saver
+
+    @pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), "1"])
+    def test_its_time_is_positive(self, seconds, tmp_path):
+        with pytest.raises((TypeError, ValueError), match="seconds"):
+            checkpoint.Saver(tmp_path / "run", seconds)

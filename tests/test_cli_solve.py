@@ -144,6 +144,27 @@ def test_a_saved_run_goes_on_as_if_it_had_never_stopped(capsys, tmp_path):
     np.testing.assert_array_equal(read_tour(resumed), read_tour(whole))
 
 
+def test_a_run_that_was_ended_early_goes_on_to_its_end(capsys, tmp_path, monkeypatch):
+    state, resumed, whole = (tmp_path / name for name in ("s.state", "2.tour", "3.tour"))
+    with monkeypatch.context() as patch:
+        patch.setattr("pymoo_gpuaco.checkpoint.Saver._update", ends_the_run_in_generation(3))
+        run(capsys, "random:60", "--generations", 7, "--save", state)
+    main(["solve", "--resume", str(state), "--picture", "", "--tour", str(resumed)])
+    assert "stopped by  budget: 7 generations" in capsys.readouterr().out
+    run(capsys, "random:60", "--generations", 7, "--tour", whole)
+    np.testing.assert_array_equal(read_tour(resumed), read_tour(whole))
+
+
+def ends_the_run_in_generation(last):
+    """A saver that interrupts its run; the state at the end of the command is the one that is saved."""
+
+    def update(self, algorithm):
+        if algorithm.n_iter == last:
+            raise KeyboardInterrupt
+
+    return update
+
+
 def test_what_is_no_state_is_refused(capsys, tmp_path):
     path = tmp_path / "x.state"
     path.write_bytes(b"no run")

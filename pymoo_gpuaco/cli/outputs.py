@@ -47,6 +47,7 @@ class Progress(Callback):
         self.to, self.titled = to, titled
         self.generation = 0  # last complete generation
         self.tours_before = 0  # tours of a resumed run before it was saved
+        self.saver: checkpoint.Saver | None = None  # saves the run in the meantime
         self._output: Any = None
         self._time = Column("time s", width=7)
         self._last = -float("inf")
@@ -56,6 +57,8 @@ class Progress(Callback):
 
     def _update(self, algorithm: Any) -> None:
         self.generation = int(algorithm.n_iter)
+        if self.saver is not None:
+            self.saver(algorithm)
         now = CLOCK.wall()
         if self.to is not None and now - self._last >= _SECONDS:
             self._last = now

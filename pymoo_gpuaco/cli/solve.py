@@ -13,7 +13,8 @@ from pymoo_gpuaco.algorithms.display import gap_percent
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.backends.errors import DeviceFailed
 from pymoo_gpuaco.candidates.bound import SHORT_PROOF, seconds_to_prove
-from pymoo_gpuaco.cli.job import Job, Run, prepare
+from pymoo_gpuaco.checkpoint import Saver
+from pymoo_gpuaco.cli.job import Job, Run, file_of, prepare
 from pymoo_gpuaco.cli.options import DEFAULT_SECONDS
 from pymoo_gpuaco.cli.outputs import (
     Progress,
@@ -119,18 +120,32 @@ def _search(
 
 
 def _resume(job: Job, termination: ColonyTermination, progress: Progress) -> None:
-    """Prepare a saved run for continuation: generations and time count from now."""
+    """Prepare a saved run for continuation: with limits of their own, generations and time count from now."""
     algorithm, arguments = job.resumed, job.arguments
+    continues = termination is algorithm.termination
     progress.generation = int(algorithm.n_iter) - 1
     progress.tours_before = int(algorithm.evaluator.n_eval)
-    if termination.n_max_gen is not None:
+    if termination.n_max_gen is not None and not continues:
         termination.n_max_gen += progress.generation
     algorithm.termination, algorithm.callback = termination, progress
     if arguments.backend != "auto":
         algorithm.backend, algorithm.device = arguments.backend, arguments.device or 0
     with compiling.timed() as took:
         algorithm.prepare()
-    algorithm.start_time = CLOCK.wall() - took.seconds
+    if not continues:
+        algorithm.start_time = CLOCK.wall() - took.seconds
+
+
+def _termination(job: Job, problem: Any) -> ColonyTermination:
+    """Return the given limits; without any, those of a saved run that has not ended, else the default ones."""
+    arguments = job.arguments
+    seconds, others = arguments.time, (arguments.stagnation, arguments.generations)
+    if seconds is None and not any(others):
+        saved = None if job.resumed is None or arguments.target is not None else job.resumed.termination
+        if isinstance(saved, ColonyTermination) and not saved.has_terminated():
+            return saved
+        seconds = DEFAULT_SECONDS
+    return limits(problem, seconds, arguments.target, *others)
 
 
 def _run(job: Job, name: str, problem: Any, seed: int) -> None:
@@ -139,11 +154,10 @@ def _run(job: Job, name: str, problem: Any, seed: int) -> None:
     first = not any(run.problem is problem for run in job.runs)  # seed of this problem
     if first:
         job.print(_in_words(name, problem, fronts))
-    seconds, others = arguments.time, (arguments.stagnation, arguments.generations)
-    if seconds is None and not any(others):
-        seconds = DEFAULT_SECONDS
-    termination = limits(problem, seconds, arguments.target, *others)
+    termination = _termination(job, problem)
     progress = Progress(job.stream, titled=first)
+    if arguments.save:
+        progress.saver = Saver(file_of(arguments.save, name, seed))
     outcome = _search(job, problem, termination, progress, seed)
     if outcome is None:
         return
