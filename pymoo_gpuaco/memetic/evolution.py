@@ -36,7 +36,7 @@ PAUSE = 10.0
 
 
 class EvolutionState(NamedTuple):
-    """What an evolution continues from."""
+    """State of an evolution between two generations of the run."""
 
     is_running: bool
     number: int  # of the round

@@ -179,7 +179,10 @@ def _start() -> Any:
         try:
             cuda.init()
         except cuda.Error as error:
-            _no_start = f"the NVIDIA driver does not start ({error}){hidden_devices()}; check that nvidia-smi lists a device"
+            where = hidden_devices()
+            _no_start = (
+                f"the NVIDIA driver does not start ({error}){where}; check that nvidia-smi lists a device"
+            )
             raise BackendUnavailable(_no_start) from error
         _pid = os.getpid()
     return cuda
