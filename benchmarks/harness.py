@@ -125,6 +125,10 @@ def set_up_seconds(problem: TSP, backend: str) -> float:
     return took.seconds
 
 
+#: shortest tours, unproven, of instances outside TSPLIB
+BEST_KNOWN = {"mona-lisa100K": (5_757_191.0, "the tour of Y. Nagata, 2009")}
+
+
 def reference(problem: TSP) -> tuple[float, str]:
     """Return the length that gaps are relative to, and its name: the best known, or the expected for random cities.
 
@@ -135,6 +139,8 @@ def reference(problem: TSP) -> tuple[float, str]:
     """
     if problem.best_known is not None:
         return float(problem.best_known), "best known"
+    if problem.label in BEST_KNOWN:
+        return BEST_KNOWN[problem.label]
     n, side = problem.n_cities, 1e6  # side of ``random_map``
     if n == 1_000_000:
         return 0.7132 * math.sqrt(n) * side, "0.7132 sqrt(nA)"

@@ -1,25 +1,70 @@
 """Gap over time of one long run on all GPUs of a host.
 
     python benchmarks/record_run.py FOLDER [--instances pla85900 random:100000] [--seconds 240] [--seed 1]
-        [--population-size 400] [--annealing-share 0.5]
+        [--population-size 400] [--annealing-share 0.5] [--initial-temperature 0.65]
+        [--save run.zip] [--from run.zip ..]
 
 One run of ``minimize(problem, GPUMemetic(device="all"), ("time", seconds))`` per instance, set-up included, compilation
-excluded. A row is the best tour at one of ``MARKS``. Every instance has a result of its own, ``record_run_pla85900``.
+excluded. A row is the best tour at one of ``MARKS`` or at the end of annealing. Every instance has a result of its own,
+``record_run_pla85900``. ``--save`` writes the state every minute and at the end; ``--from`` begins with the tours of
+such states. The best tour is written to ``INSTANCE.tour``.
 """
 
 from __future__ import annotations
 
-import bisect
+import time
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 from harness import Table, gap, parser_for, problems_of, reference
+from pymoo.core.callback import Callback
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUMemetic, Recorder
+from pymoo_gpuaco import GPUMemetic, checkpoint, write_tour
 from pymoo_gpuaco.backends import cuda_devices
 
 INSTANCES = ["pla85900", "random:100000"]
-MARKS = (5.0, 10.0, 20.0, 40.0, 60.0, 90.0, 120.0, 180.0, 240.0)  # seconds
-HEADER = "instance | cities | GPUs | seconds:1 | length | gap %:4 | tours | gap to"
+MARKS = (
+    5.0,
+    10.0,
+    20.0,
+    40.0,
+    60.0,
+    90.0,
+    120.0,
+    180.0,
+    240.0,
+    360.0,
+    540.0,
+    720.0,
+    960.0,
+    1200.0,
+)  # seconds
+HEADER = "instance | cities | GPUs | seconds:1 | phase | length | gap %:4 | tours | gap to"
+MOST_TOURS = 1000  # of a state: as many as a population has
+
+
+class Rows(Callback):
+    """Seconds, phase and best length at each mark, and at the end of each phase."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[tuple[float, str, float]] = []
+        self._latest: tuple[float, str, float] | None = None
+
+    def _update(self, algorithm: Any) -> None:
+        phase = "evolution" if algorithm.engine.annealed else "annealing"
+        now = time.time() - algorithm.start_time, phase, float(algorithm.opt[0].F[0])
+        if self._latest is not None:
+            passed = any(self._latest[0] <= mark < now[0] for mark in MARKS)
+            if passed or self._latest[1] != phase:
+                self.rows.append(self._latest)
+        self._latest = now
+
+    def all(self) -> list[tuple[float, str, float]]:
+        """Return the rows, the end of the run last."""
+        return self.rows if self._latest is None else [*self.rows, self._latest]
 
 
 def main() -> None:
@@ -29,11 +74,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--population-size", type=int)
     parser.add_argument("--annealing-share", type=float)
+    parser.add_argument("--initial-temperature", type=float)
+    parser.add_argument("--save", type=Path)
+    parser.add_argument("--from", nargs="*", type=Path, default=[], dest="states")
     arguments = parser.parse_args()
-    of_search = {
-        "population_size": arguments.population_size,
-        "annealing_share": arguments.annealing_share,
-    }
+    names = "population_size", "annealing_share", "initial_temperature"
+    of_search = {name: getattr(arguments, name) for name in names}
     parameters = {"seconds": arguments.seconds, "seed": arguments.seed, **of_search}
     for name, problem in problems_of(arguments.folder, arguments.instances).items():
         table = Table(
@@ -43,17 +89,30 @@ def main() -> None:
             parameters,
         )
         minimize(problem, GPUMemetic(device="all"), ("time", 0.5), seed=0)  # compiles
-        recorder, algorithm = Recorder(), GPUMemetic(device="all", **of_search)
-        limit = ("time", arguments.seconds)
-        result = minimize(problem, algorithm, limit, seed=arguments.seed, callback=recorder)
-        times, best = recorder.records["seconds"], recorder.records["best"]
-        marks = [mark for mark in MARKS if times[0] <= mark < times[-1]]
-        (to, of), tours = reference(problem), result.algorithm.engine.n_tours
-        for seconds in [*marks, times[-1]]:
-            length = float(best[bisect.bisect_right(times, seconds) - 1])
-            row = name, problem.n_cities, len(cuda_devices()), seconds, round(length), gap(length, to)
+        if arguments.states:
+            of_search["sampling"] = np.concatenate([tours_of(path) for path in arguments.states])
+        rows, algorithm = Rows(), GPUMemetic(device="all", **of_search)
+        watched = rows if arguments.save is None else checkpoint.Saver(arguments.save, callback=rows)
+        result = minimize(
+            problem, algorithm, ("time", arguments.seconds), seed=arguments.seed, callback=watched
+        )
+        algorithm = result.algorithm
+        write_tour(f"{name.replace(':', '')}.tour", result.X)
+        if arguments.save is not None:
+            algorithm.callback = Callback()
+            checkpoint.save(algorithm, arguments.save)
+        (to, of), tours = reference(problem), algorithm.engine.n_tours
+        for seconds, phase, length in rows.all():
+            row = name, problem.n_cities, len(cuda_devices()), seconds, phase, round(length), gap(length, to)
             table.add(*row, tours, of)
         table.write()
+
+
+def tours_of(path: Path) -> np.ndarray:
+    """Return the different tours (m, n) of the state of a run: of its evolution, or the best ones."""
+    state = checkpoint.load(path)._engine_state
+    held = [state[name] for name in ("paused", "annealed", "best") if len(state[name])]
+    return np.unique(np.concatenate(held), axis=0)[:MOST_TOURS]
 
 
 if __name__ == "__main__":
