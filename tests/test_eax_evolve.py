@@ -147,8 +147,8 @@ class TestEvolving:
         ):  # wherever they begin, whichever way they go
             assert np.array_equal(found.tours, own)
             assert found.replaced == 0
-            # each of the two stages ends after ``IDLE`` generations without a gain
-            assert found.generations == (2 * IDLE if m > 1 else 0)
+            # the first stage ends at once, the second after ``IDLE`` generations without a gain
+            assert found.generations == (1 + IDLE if m > 1 else 0)
 
     @pytest.mark.parametrize("at_once", [1, 3])
     def test_the_generations_of_a_call_do_not_matter(self, at_once, monkeypatch):
@@ -200,6 +200,16 @@ class TestEnding:
         population._stop.interrupt()
         generation(population, 2, 30, False)  # the flag is up
         assert population.replaced == taken
+
+    def test_the_first_stage_ends_when_few_parents_are_replaced(self):
+        problem = cloud(100, 8)
+        graph, tours = graph_of(problem), good_tours(problem, 20, 2)
+        parts = [evolve(graph, tours, graph.neighbours, 3, generations=1)]
+        while not parts[-1].rest.blocks:
+            parts.append(parts[-1].rest.proceed(generations=1))
+        assert all(part.replaced > 5 for part in parts[:-1])  # of twenty
+        assert parts[-1].replaced <= 5
+        assert len(parts) > 5
 
     @pytest.mark.parametrize(("improving", "generations"), [(0, 50), (900, 1000)])
     def test_a_stage_waits_for_1500_children_a_tour_and_a_tenth_of_its_generations(

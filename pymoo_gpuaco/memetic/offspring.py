@@ -54,6 +54,9 @@ PATIENCE = 1500
 # A stage also ends after this many generations without a replaced tour: annealed tours reach their gains in about forty
 # generations.
 IDLE = 5
+# The first stage ends with a generation that replaces at most this share of the parents. Its later generations take a
+# sixth of the work, and tours without them end as short.
+FEW_REPLACED = 0.25
 # State of a stage (6,), int64: its generations, those since the best tour changed and since a tour was replaced, length
 # of the best tour, whether the stage has ended, number of counted pairs of its last generation.
 GENERATIONS, WAITED, IDLED, SHORTEST, ENDED, COUNTED = range(6)
@@ -201,7 +204,7 @@ def make_generations(
             population, differences, workspace, batch.rings[g], progress, batch.streams[g], most, blocks
         )
         if own > 0 and atomic_add(progress, _FINISHED, own) + own == tasks:
-            ended = _finish_generation(population, batch, g, most)
+            ended = _finish_generation(population, batch, g, most, blocks)
             atomic_add(batch.finished, 0, batch.rings.shape[0] if ended else 1)
         else:
             await_count(batch.finished, 0, g + 1)
@@ -267,21 +270,24 @@ def _make_in_parts(population, d, w, ring, progress, streams, most, blocks):  # 
 
 
 @compiled_callee
-def _finish_generation(population, batch, g, most):  # type: ignore[no-untyped-def]
+def _finish_generation(population, batch, g, most, blocks):  # type: ignore[no-untyped-def]
     """Replace parents by their children; return True if the batch ends."""
     p, ring, chosen, stage = population, batch.rings[g], population.chosen, batch.stage
-    m, shortest, gain = ring.shape[0], stage[SHORTEST], np.int64(0)
+    m, shortest, gain, replaced = ring.shape[0], stage[SHORTEST], np.int64(0), 0
     for i in range(m):
         tour = ring[i]
         gain += chosen.gain[i]
         batch.totals[0] += chosen.children[i]
         if chosen.changes[i] > 0:
-            batch.totals[1] += 1
+            replaced += 1
             p.rows[tour] = (p.rows[tour] + m) % (2 * m)
             p.lengths[tour] -= chosen.gain[i]
             if tour < p.parents:
                 shortest = min(shortest, p.lengths[tour])
+    batch.totals[1] += replaced
     _advance(stage, shortest, gain, most)
+    if not blocks and replaced <= FEW_REPLACED * p.parents:
+        stage[ENDED] = 1
     stage[COUNTED] = count_chosen(p.table, chosen, 0)
     return stage[ENDED] or stage[COUNTED] < m or p.stop[0] > 0
 
