@@ -42,12 +42,13 @@ ONE_GPU = (
     Step(1.5, ("gpu_climbers", "gpu_climbers_moves", "gpu_climbers_quality"), "gpu_climbers", ()),
     Step(8.0, ("gpu_assignment",), "assignment", ("--seeds", "2", "--seconds", "4")),
     Step(7.0, ("gpu_family_time", "gpu_family_tours"), "family", ("--backend", "cuda", "--minutes", "6")),
+    Step(2.5, ("gpu_cores",), "cores_beside_gpu", ("--seeds", "2")),
     _gaps(3.0, 5, "pr1002", "fnl4461", "pla7397"),
     _gaps(3.0, 3, "random:100000", "d15112"),
 )
 SEVERAL_GPUS = (
     Step(4.0, ("several_gpus",), "several_gpus", ("--devices", "1", "2", "--instances", "random:100000")),
-    Step(4.0, ("record_run_pla85900",), "record_run", ("--seconds", "220")),
+    Step(4.0, ("record_run_pla85900",), "record_run", ("--seconds", "220", "--instances", "pla85900")),
 )
 
 

@@ -36,6 +36,7 @@ MEASURES = {
     "assignment": (*_CPU, *_CUDA, "pymoo_gpuaco/assignment", "cuda_src/assignment"),
     "asymmetric_kinds": (*_CPU, *_MEMETIC),
     "colony_strength": (*_COLONY_ON_CARD, "pymoo_gpuaco/backends/cpu", "cuda_src/faco"),
+    "cores_beside_gpu": (*_ON_CARD, *_CPU),
     "cpu_acs": (*_CPU, *_COLONY),
     "cpu_first_run": ("pymoo_gpuaco",),
     "cpu_gap_over_time": (*_CPU, *_MEMETIC),

@@ -86,7 +86,7 @@ PAGES = {
         "gpu_climbers_quality",
         "gpu_climbers_moves",
     ),
-    "several_gpus": ("several_gpus", "record_run"),
+    "several_gpus": ("several_gpus", "gpu_cores", "record_run"),
     "islands": ("islands_gpu", "islands_cpu", "islands_migration", "islands_fronts"),
     "speed": (
         "gpu_variants",
