@@ -47,6 +47,8 @@ def paused(monkeypatch):
     rounds.first(population, tours, 3)
     assert rounds.is_paused
     assert rounds.is_running
+    rounds._due_at = 0.0
+    assert not rounds.due()  # the next round waits for the end of this one
     return rounds, population, tours, before
 
 

@@ -181,7 +181,7 @@ class Evolution:
 
     def due(self) -> bool:
         """Return True if the next round is due: the kicks have lasted long enough, and the remaining time suffices."""
-        if not self.is_running or CLOCK.monotonic() < self._due_at:
+        if not self.is_running or self.is_paused or CLOCK.monotonic() < self._due_at:
             return False
         return self._budget.n_in_time(_ROUND, overrun=OVERRUN) > 0
 

@@ -173,7 +173,7 @@ class MemeticSearch:
         while (
             done < planned and not self._evolves_next and not self.stop.passed() and self._await_penalties()
         ):
-            if self._evolution.due():
+            if self._evolution.is_paused or self._evolution.due():
                 break
             progress = self._budget.progress
             if progress > self._schedule.progress:  # rounds took longer than earlier ones
