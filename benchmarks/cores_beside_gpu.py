@@ -44,7 +44,7 @@ def main() -> None:
     table = Table("gpu_cores", "GPUMemetic() beside one GPU, by number of cores", HEADER, {})
     for name, problem in problems_of(arguments.folder, arguments.instances).items():
         for seconds in arguments.seconds:
-            for cores in arguments.cores:
+            for cores in (cores for cores in arguments.cores if cores <= len(os.sched_getaffinity(0))):
                 of_child = arguments.folder, name, cores, seconds, arguments.seeds
                 # threads keep the cores that a process had when it started them
                 with multiprocessing.get_context("spawn").Pool(1) as child:

@@ -42,7 +42,6 @@ MARKS = (
     1200.0,
 )  # seconds
 HEADER = "instance | cities | GPUs | seconds:1 | phase | length | gap %:4 | tours | gap to"
-MOST_TOURS = 1000  # of a state: as many as a population has
 
 
 class Rows(Callback):
@@ -109,10 +108,10 @@ def main() -> None:
 
 
 def tours_of(path: Path) -> np.ndarray:
-    """Return the different tours (m, n) of the state of a run: of its evolution, or the best ones."""
+    """Return the different tours (m, n) of the state of a run: of its evolution, and the best one."""
     state = checkpoint.load(path)._engine_state
-    held = [state[name] for name in ("paused", "annealed", "best") if len(state[name])]
-    return np.unique(np.concatenate(held), axis=0)[:MOST_TOURS]
+    held = [state[name] for name in ("paused", "annealed", "winners", "best") if len(state[name])]
+    return np.unique(np.concatenate(held), axis=0)
 
 
 if __name__ == "__main__":

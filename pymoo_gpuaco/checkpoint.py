@@ -367,8 +367,8 @@ def save(algorithm: Any, path: str | PathLike[str]) -> None:
 class Saver(callback.Callback):
     """Callback that saves the run every ``seconds``; ``load`` continues it if the process was ended early.
 
-    The file holds no callback. A file that cannot be written is a warning, and the run goes on; other errors are those
-    of ``save``.
+    The file holds no callback. A state that cannot be written is a warning, and the run goes on; other errors are those
+    of ``save``. The end of the run is not saved: save ``result.algorithm``.
 
     Parameters
     ----------
@@ -386,16 +386,18 @@ class Saver(callback.Callback):
     def _update(self, algorithm: Any) -> None:
         if self.callback is not None:
             self.callback(algorithm)
-        if CLOCK.monotonic() - self._last < self.seconds:
+        if CLOCK.monotonic() - self._last < self.seconds or algorithm.termination.has_terminated():
             return
         own, algorithm.callback = algorithm.callback, callback.Callback()
+        algorithm.n_iter += 1  # pymoo counts a generation after its callback
         try:
             save(algorithm, self.path)
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             _log.warning(
                 "pymoo_gpuaco: %s: the state could not be saved (%s); the run goes on", self.path, error
             )
         finally:
+            algorithm.n_iter -= 1
             algorithm.callback = own
         self._last = CLOCK.monotonic()
 

@@ -300,6 +300,10 @@ def test_a_loaded_run_takes_the_short_form_of_a_termination(tmp_path):
             go_on()
 
 
+def raises(error):
+    raise error
+
+
 class TestSaver:
     def test_it_saves_once_a_minute(self, tmp_path, clock):
         path, calls = tmp_path / "run", []
@@ -318,10 +322,31 @@ class TestSaver:
         loaded = checkpoint.load(path)
         assert type(loaded.callback) is Callback
         assert loaded.opt[0].F[0] >= algorithm.opt[0].F[0]
-        assert loaded.n_iter == 3  # of the generation that it was written in
 
-    def test_a_file_that_cannot_be_written_ends_no_run(self, tmp_path, clock, caplog):
+    def test_its_file_continues_exactly(self, tmp_path, clock):
+        def saves_in_the_third(algorithm):
+            clock.now += 100.0 if algorithm.n_iter == 3 else 0.0
+
+        whole = run_to_end(begun(generations=1, termination=("n_gen", 6)))
+        saved = begun(generations=1, termination=("n_gen", 6))
+        saved.callback = checkpoint.Saver(tmp_path / "run", callback=saves_in_the_third)
+        run_to_end(saved)
+        loaded = checkpoint.load(tmp_path / "run")
+        assert loaded.n_iter == 4
+        assert_same(snapshot(run_to_end(loaded)), snapshot(whole))
+
+    def test_the_end_of_a_run_is_not_saved(self, tmp_path, clock):
+        saved = begun(generations=1, termination=("n_gen", 2))
+        saved.callback = checkpoint.Saver(tmp_path / "run")
+        clock.now += 100.0
+        run_to_end(saved)
+        assert not (tmp_path / "run").exists()
+
+    @pytest.mark.parametrize("error", [None, MemoryError])
+    def test_a_state_that_cannot_be_written_ends_no_run(self, error, tmp_path, clock, caplog, monkeypatch):
         saver = checkpoint.Saver(tmp_path / "missing" / "run", seconds=1.0)
+        if error is not None:
+            monkeypatch.setattr(checkpoint, "records_of", lambda _: raises(error))
         algorithm = begun(generations=1)
         algorithm.callback = saver
         clock.now += 2.0

@@ -15,6 +15,7 @@ from pymoo_gpuaco.algorithms.tour import TourAlgorithm
 from pymoo_gpuaco.cli import job, main, options, outputs, parser
 from pymoo_gpuaco.problems import read_tour, write_tour
 from pymoo_gpuaco.runtime import notices
+from pymoo_gpuaco.runtime.clock import CLOCK
 from tests.algorithm_cases import cities
 
 QUICK = ["--set", "population_size=2", "--backend", "cpu", "--picture", ""]
@@ -145,24 +146,26 @@ def test_a_saved_run_goes_on_as_if_it_had_never_stopped(capsys, tmp_path):
 
 
 def test_a_run_that_was_ended_early_goes_on_to_its_end(capsys, tmp_path, monkeypatch):
-    state, resumed, whole = (tmp_path / name for name in ("s.state", "2.tour", "3.tour"))
-    with monkeypatch.context() as patch:
-        patch.setattr("pymoo_gpuaco.checkpoint.Saver._update", ends_the_run_in_generation(3))
-        run(capsys, "random:60", "--generations", 7, "--save", state)
-    main(["solve", "--resume", str(state), "--picture", "", "--tour", str(resumed)])
-    assert "stopped by  budget: 7 generations" in capsys.readouterr().out
-    run(capsys, "random:60", "--generations", 7, "--tour", whole)
-    np.testing.assert_array_equal(read_tour(resumed), read_tour(whole))
+    state, kept, resumed, whole = (tmp_path / name for name in ("s.state", "1.state", "2.tour", "3.tour"))
+    update = checkpoint.Saver._update
 
-
-def ends_the_run_in_generation(last):
-    """A saver that interrupts its run; the state at the end of the command is the one that is saved."""
-
-    def update(self, algorithm):
-        if algorithm.n_iter == last:
+    def is_killed_in_the_third(self, algorithm):
+        self._last = -1e9 if algorithm.n_iter == 3 else CLOCK.monotonic()
+        update(self, algorithm)
+        if algorithm.n_iter == 3:
+            kept.write_bytes(state.read_bytes())
             raise KeyboardInterrupt
 
-    return update
+    monkeypatch.setattr(checkpoint.Saver, "_update", is_killed_in_the_third)
+    run(capsys, "random:60", "--generations", 7, "--save", state)
+    monkeypatch.undo()
+    main(["solve", "--resume", str(kept), "--picture", "", "--tour", str(resumed)])
+    ours = capsys.readouterr().out
+    assert "stopped by  budget: 7 generations" in ours
+    _, said = run(capsys, "random:60", "--generations", 7, "--tour", whole)
+    np.testing.assert_array_equal(read_tour(resumed), read_tour(whole))
+    tours = [re.findall(r"7 \| +(\d+) \|", text)[-1] for text in (ours, said)]
+    assert tours[0] == tours[1]
 
 
 def test_what_is_no_state_is_refused(capsys, tmp_path):

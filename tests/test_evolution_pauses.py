@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pymoo_gpuaco import GPUMemetic
+from pymoo_gpuaco import GPUMemetic, checkpoint
 from pymoo_gpuaco.candidates.start import varied_tours
 from pymoo_gpuaco.memetic import evolution as module
 from pymoo_gpuaco.memetic.eax import evolve
@@ -90,6 +90,7 @@ def test_a_stored_round_continues(paused, ended):
 
 def test_a_search_that_is_saved_during_a_round_continues_it(monkeypatch):
     monkeypatch.setattr(module, "PAUSE", 0.0)
+    monkeypatch.setattr(module, "KICKED", 1e9)  # no other round
     problem = cloud(120, 1)
     first, second = memetic(problem, n=8), memetic(problem, n=8)
     first.search(1)
@@ -106,9 +107,10 @@ def test_a_search_that_is_saved_during_a_round_continues_it(monkeypatch):
         if not second._evolution.is_paused:
             break
     assert second.best_tours()[1][0] <= best == first.best_tours()[1][0]
-    assert (
-        second.export_state()["tours"] == second.best_tours()[0][0]
-    ).all()  # kicks continue from the best tour
+    assert second._evolution.is_running
+    assert max(second.lengths) < max(
+        first._evolution.annealed(9)[1]
+    )  # kicks continue from copies of the best tour
 
 
 @pytest.mark.parametrize("spoilt", [[2, 0, 0], [0, 0, 2], [1, 0, 0], [0, -1, 0]])
@@ -139,10 +141,10 @@ class TestGivenTours:
         engine.search(1)
         assert engine.n_built > 100  # offspring
         assert engine.best_tours()[1][0] < lengths.min()
-        assert not len(engine.export_state()["paused"])
+        assert not len(engine.export_state()["given"])
         other = memetic(problem, backend, n=8)
         other.import_state(state)  # a run that was saved before its first generation
-        paused = other.export_state()["paused"]
+        paused = other.export_state()["given"]
         assert np.array_equal(np.sort(problem.tour_lengths(paused)), np.sort(lengths))
 
     def test_long_ones_and_few_ones_do_not(self, backend, improved):
@@ -151,7 +153,7 @@ class TestGivenTours:
         for tours in (given[:7], longer):
             engine = memetic(problem, backend, n=8)
             engine.accept(tours, problem.tour_lengths(tours))
-            assert not len(engine.export_state()["paused"])
+            assert not len(engine.export_state()["given"])
             assert engine.best_tours()[1][0] <= problem.tour_lengths(tours).min()
 
 
@@ -166,3 +168,71 @@ def test_tours_of_a_sampling_evolve(monkeypatch, improved):
         algorithm.next()
     assert np.array_equal(np.sort(problem.tour_lengths(evolved[0])), np.sort(lengths))
     assert algorithm.opt[0].F[0] < lengths.min()
+
+
+@pytest.mark.parametrize("cut", ["interrupt", "deadline"])
+def test_a_round_that_was_cut_continues(paused, cut):
+    rounds, population, tours, before = paused
+    stop = rounds._budget.stop
+    if cut == "interrupt":
+        stop.interrupt()
+    else:
+        stop.until = CLOCK.monotonic() - 1.0
+    rounds.proceed(population, 5)
+    assert rounds._rest is None  # its arrays are large
+    assert rounds.is_paused
+    blocks = rounds.stored().blocks
+    if cut == "interrupt":
+        stop.interrupted = False  # as after an interrupt has been raised; the flag stays up
+        assert stop.flag[0] == 1
+    stop.until = CLOCK.monotonic() + 1000.0
+    made_before = population.n_offspring
+    rounds.proceed(population, 6)
+    assert population.n_offspring > made_before
+    assert not blocks  # a cut generation replaces few parents, which ends no stage
+    to_its_end(rounds, population)
+    assert_all_are_shorter(population, before, tours, np.tile(population.best, (len(tours), 1)))
+
+
+@pytest.mark.parametrize(("annealed", "winners"), [(1, 0), (3, 2)])
+def test_a_state_with_too_few_annealed_tours_is_refused(annealed, winners):
+    engine = memetic(cloud(14))
+    engine.search(1)
+    state = engine.export_state()
+    tours = np.array([np.random.default_rng(i).permutation(14) for i in range(3)], np.int32)
+    spoilt = {
+        "evolution": np.array([1, 0, 0], np.int64),
+        "annealed": tours[:annealed],
+        "winners": tours[:winners],
+    }
+    with pytest.raises(ValueError, match=r"state\['evolution'\]"):
+        engine.import_state({**state, **spoilt})
+
+
+def test_a_run_that_is_saved_before_given_tours_evolve_equals_the_uninterrupted_one(improved, tmp_path):
+    problem, given, _ = improved
+
+    def begun():
+        run = GPUMemetic(8, sampling=given, backend="cpu").setup(problem, termination=("n_gen", 3), seed=1)
+        run.next()
+        return run
+
+    whole, saved = begun(), begun()
+    checkpoint.save(saved, tmp_path / "run")
+    loaded = checkpoint.load(tmp_path / "run")
+    for run in (whole, loaded):
+        while run.has_next():
+            run.next()
+    assert loaded.evaluator.n_eval == whole.evaluator.n_eval
+    assert np.array_equal(loaded.opt[0].X, whole.opt[0].X)
+
+
+def test_at_most_a_thousand_given_tours_evolve():
+    problem = cloud(60, 2)
+    engine = memetic(problem, n=8)
+    best = memetic(problem, n=8)
+    best.search(1)
+    tour, length = best.best_tours()
+    engine._tours.first = np.random.default_rng(1).permutation(60).astype(np.int32)
+    engine.accept(np.repeat(tour, 1010, axis=0), np.repeat(length, 1010))
+    assert len(engine.export_state()["given"]) == 1000

@@ -130,9 +130,12 @@ def _resume(job: Job, termination: ColonyTermination, progress: Progress) -> Non
     algorithm.termination, algorithm.callback = termination, progress
     if arguments.backend != "auto":
         algorithm.backend, algorithm.device = arguments.backend, arguments.device or 0
+    began = CLOCK.wall()
     with compiling.timed() as took:
         algorithm.prepare()
-    if not continues:
+    if continues:
+        algorithm.start_time += CLOCK.wall() - began - took.seconds  # compilation does not count
+    else:
         algorithm.start_time = CLOCK.wall() - took.seconds
 
 

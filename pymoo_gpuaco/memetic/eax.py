@@ -3,8 +3,8 @@
 Y. Nagata and S. Kobayashi, "A powerful genetic algorithm using edge assembly crossover for the traveling salesman
 problem", INFORMS Journal on Computing 25 (2013). In every generation each tour A is paired with the next tour B of a
 random ring. Up to 30 children are made: each is A with the edges of B of one AB-cycle with a gain. The child with the
-largest gain per loss of the population's entropy replaces A. When the best tour has not changed for long, children take
-blocks of AB-cycles. Blocks combine changes that no single AB-cycle makes, until nearly all tours are as short as the
+largest gain per loss of the population's entropy replaces A. When few tours gain any more, children take blocks of
+AB-cycles. Blocks combine changes that no single AB-cycle makes, until nearly all tours are as short as the
 best.
 
 The cost of a child depends on its changes, see `child`. Only the difference of A and B, and the new tour, take longer

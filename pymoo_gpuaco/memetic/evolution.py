@@ -76,7 +76,10 @@ class Evolution:
         self._due_at = 0.0  # by CLOCK.monotonic()
         self._lasted = 0.0  # seconds of the round
         self._rest: Evolving | None = None  # of a paused round
-        self._paused, self._blocks = stored.paused, stored.blocks  # tours (m, n) of a stored round; its stage
+        self._paused, self._blocks = (
+            stored.paused,
+            stored.blocks,
+        )  # tours (m, n) of a round that was cut; its stage
 
     def end_of_annealing(self, plan: Plan, m: int) -> float:
         """Return the progress, in (0, 1], at which annealing ends to leave time to evolve m tours.
@@ -144,7 +147,7 @@ class Evolution:
             return
         rest = self._rest
         with self._timed():
-            self._rest = population.keep_evolved(rest.proceed(self._pause_after)).rest
+            self._keep(population.keep_evolved(rest.proceed(self._pause_after)).rest)
 
     def _follow(self, best: NDArray[np.int32]) -> None:
         """Begin the next round; ``best`` (n,) is the winner of this one and of the kicks after it."""
@@ -158,7 +161,10 @@ class Evolution:
         """Evolve the annealed tours, the longest of them replaced by winners; return the tours (m, n)."""
         parents = np.empty_like(self._tours)
         parents[self._places] = [*self._winners, *self._tours[len(self._winners) :]]
-        return self._round(population, parents, fold_in(key, self._number), migrants)
+        evolved = self._round(population, parents, fold_in(key, self._number), migrants)
+        if self._budget.stop.until is None:  # the run repeats a round that an interrupt ended
+            self._keep(None)
+        return evolved
 
     def _round(
         self,
@@ -172,8 +178,14 @@ class Evolution:
         stop, self._lasted = self._budget.stop, 0.0
         with self._timed():
             evolved = population.evolve(tours, key, stop, migrants, self._pause_after, blocks)
-            self._rest = evolved.rest if stop.until is not None else None
+            self._keep(evolved.rest)
         return evolved.tours
+
+    def _keep(self, rest: Evolving | None) -> None:
+        """Keep the rest of a round; only its tours if the run may end here, because its arrays are large."""
+        self._rest, self._paused = rest, self._paused[:0]
+        if rest is not None and self._budget.stop.passed():
+            self._rest, self._paused, self._blocks = None, rest.tours, rest.blocks
 
     @property
     def _pause_after(self) -> float | None:

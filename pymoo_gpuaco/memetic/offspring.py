@@ -49,7 +49,7 @@ from pymoo_gpuaco.runtime.philox import next_below
 # Lower limit of the loss of entropy: children without a loss come first, in the order of their gains.
 _MIN_LOSS = 1e-8
 # A stage ends when the best tour has not changed for this many children per tour, and for a tenth of the generations of
-# the stage. ``eax`` also ends the first stage after half of the time.
+# the stage. The first stage seldom lasts that long, see ``FEW_REPLACED``; ``eax`` also ends it after half of the time.
 PATIENCE = 1500
 # A stage also ends after this many generations without a replaced tour: annealed tours reach their gains in about forty
 # generations.
@@ -286,7 +286,7 @@ def _finish_generation(population, batch, g, most, blocks):  # type: ignore[no-u
                 shortest = min(shortest, p.lengths[tour])
     batch.totals[1] += replaced
     _advance(stage, shortest, gain, most)
-    if not blocks and replaced <= FEW_REPLACED * p.parents:
+    if not blocks and replaced <= FEW_REPLACED * p.parents and p.stop[0] == 0:
         stage[ENDED] = 1
     stage[COUNTED] = count_chosen(p.table, chosen, 0)
     return stage[ENDED] or stage[COUNTED] < m or p.stop[0] > 0

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.memetic.device import SearchDevice
 from pymoo_gpuaco.memetic.evolution import Evolution
-from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
+from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE, MOST_TOURS
 from pymoo_gpuaco.memetic.population import DeviceTours, first_tours, least_gain_at_first
 from pymoo_gpuaco.memetic.schedule import Schedule, Temperature, TimeBudget
 from pymoo_gpuaco.memetic.state import pack, unpack
@@ -81,8 +81,8 @@ class MemeticSearch:
 
     @property
     def may_stagnate(self) -> bool:
-        """True if a whole cycle of annealing has found no shorter tour, or the last cycle has ended."""
-        return self._schedule.may_stagnate
+        """True if a whole cycle of annealing has found no shorter tour, or all annealing and evolution have ended."""
+        return self._schedule.may_stagnate and not self._evolution.is_paused
 
     @property
     def n_trials(self) -> int:
@@ -126,8 +126,9 @@ class MemeticSearch:
                 self.device.penalties.begin(self.stop.until)
             if len(self._given):
                 self._evolve_given(key)
-            if self._evolution.is_paused:
+            elif self._evolution.is_paused:
                 self._continue_evolution(key)
+            if self._evolution.is_paused:
                 return
             if not len(self._tours.lengths):
                 self._begin(key)
@@ -139,16 +140,16 @@ class MemeticSearch:
     def _evolve_given(self, key: int) -> None:
         """Begin an evolution of the given tours, after which the run anneals copies of the best one."""
         given, self._given = self._given, self._no_migrants()
+        self._annealed = 0
         self._evolution.given(self._tours.population, given, key)
-        self._only_anneals = False
         self._tours.load_copies_of_best(repaired=False)
 
     def _continue_evolution(self, key: int) -> None:
         """Continue a paused round of evolution; after its end, continue from copies of the best tour."""
-        self._only_anneals, self._annealed = False, 0
+        self._annealed = 0
         self._evolution.proceed(self._tours.population, key)
         if not self._evolution.is_paused:
-            self._tours.load_copies_of_best()
+            self._tours.load_copies_of_best(repaired=self._evolution.is_running)
 
     def _begin(self, key: int) -> None:
         """Load the first tours; after the deadline, copies of the greedy one."""
@@ -185,7 +186,7 @@ class MemeticSearch:
                 break
             before = done
             with self._budget.timed(_ROUND) as block:
-                while done < before + together and not self._evolves_next:
+                while done < before + together and not (self._evolves_next or self._evolution.is_paused):
                     done += 1
                     self._round(fold_in(key, done))
                 device.wait()
@@ -356,7 +357,7 @@ class MemeticSearch:
             if population.best is None:  # the given tours may be longer than the first tour
                 population.merge(self._tours.first)
                 good = rows[population.lengths_of(rows) < population.length]
-                self._given = good if len(good) >= FEWEST_TO_EVOLVE else self._given
+                self._given = good[:MOST_TOURS] if len(good) >= FEWEST_TO_EVOLVE else self._given
             for row in rows[: 1 if len(self._given) else None]:
                 population.merge(row)
             if not begun:
@@ -384,12 +385,8 @@ class MemeticSearch:
             tours = (
                 self.device.read() if len(self._tours.lengths) else np.zeros((1, self.instance.n), np.int32)
             )
-            evolution = self._evolution.stored()
-            if len(self._given):
-                evolution = evolution._replace(paused=self._given)
-            return pack(
-                self.device, tours, self._tours.population, self._schedule, pace, self._migrants, evolution
-            )
+            others = self._migrants, self._given, self._evolution.stored()
+            return pack(self.device, tours, self._tours.population, self._schedule, pace, *others)
 
     def import_state(self, state: State) -> None:
         """Continue from an exported state of a search of the same instance, on any kind of device."""
@@ -397,7 +394,7 @@ class MemeticSearch:
         stored = unpack(state, device)
         with device.working():
             self._tours.reset()
-            self._given = self._no_migrants()
+            self._given = stored.given
             self._evolution.reset(stored.evolution, self._tours.population)
             self._allocate(len(stored.tours) if stored.own and len(stored.tours) else device.tours_in(None))
             stored.restore(self._schedule)

@@ -39,6 +39,7 @@ class MemeticState(NamedTuple):
     #: the next generation begins with an evolution; (0, False, False) if not ``own``
     pace: tuple[int, bool, bool]
     migrants: NDArray[np.int32]  # (e, n) for the next recombination
+    given: NDArray[np.int32]  # (g, n) to evolve before any annealing
     evolution: EvolutionState
     of_device: State  # result of ``SearchDevice.read_own``
 
@@ -60,6 +61,7 @@ def pack(
     schedule: Schedule,
     pace: tuple[int, bool, bool],
     migrants: NDArray[np.int32],
+    given: NDArray[np.int32],
     evolution: EvolutionState,
 ) -> State:
     """Return a state of copies; rows of zeros mean that no tour exists yet."""
@@ -74,6 +76,7 @@ def pack(
         "progress": np.nan_to_num([getattr(schedule, name) for name in _REALS], nan=-1.0),
         "pace": np.array(pace, np.int64),
         "migrants": migrants.copy(),
+        "given": given.copy(),
         "evolution": np.array([evolution.is_running, evolution.number, evolution.blocks], np.int64),
         **{name: _rows(getattr(evolution, name), device.instance.n) for name in _EVOLVING},
         **device.export_own(),
@@ -107,13 +110,15 @@ def unpack(state: State, device: SearchDevice) -> MemeticState:
     )
     if max(annealing, evolves) > 1:
         raise ValueError(f"state['pace'] must end with two numbers of 0 or 1, got {state['pace']}")
-    migrants = stored_tours(state, "migrants", _size(state, "migrants"), n)
+    migrants, given = (stored_tours(state, name, _size(state, name), n) for name in ("migrants", "given"))
     running, number, blocks = stored_integers(state, "evolution", (3,), 0, _MOST, np.int64).tolist()
     evolving = {name: stored_tours(state, name, _size(state, name), n) for name in _EVOLVING}
-    if max(running, blocks) > 1 or running > len(evolving["annealed"]):
+    annealed_tours, winners = len(evolving["annealed"]), len(evolving["winners"])
+    if max(running, blocks) > 1 or (running and annealed_tours < max(2, 2 * winners)):
         raise ValueError(
-            "state['evolution'] must hold running of 0 or 1, with annealed tours if 1, number and stage of 0 or 1, "
-            f"got {state['evolution']}"
+            "state['evolution'] must hold running of 0 or 1, number, and stage of 0 or 1; if it is running with two "
+            f"annealed tours or more and at most half as many winners; got {state['evolution']}, {annealed_tours} "
+            f"annealed tours and {winners} winners"
         )
     tours = tours[tours.any(axis=1)]
     if not own and best.any():  # this device may have fewer tours: the best must be among the first
@@ -126,6 +131,7 @@ def unpack(state: State, device: SearchDevice) -> MemeticState:
         schedule,
         (int(annealed), bool(annealing), bool(evolves)),
         migrants,
+        given,
         EvolutionState(bool(running), number, bool(blocks), **evolving),
         device.read_own(state if own else None),
     )
