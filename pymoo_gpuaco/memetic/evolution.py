@@ -76,10 +76,8 @@ class Evolution:
         self._due_at = 0.0  # by CLOCK.monotonic()
         self._lasted = 0.0  # seconds of the round
         self._rest: Evolving | None = None  # of a paused round
-        self._paused, self._blocks = (
-            stored.paused,
-            stored.blocks,
-        )  # tours (m, n) of a round that was cut; its stage
+        self._paused = stored.paused  # tours (m, n) of a round that was cut, or m = 0
+        self._blocks = stored.blocks  # it was in its second stage
 
     def end_of_annealing(self, plan: Plan, m: int) -> float:
         """Return the progress, in (0, 1], at which annealing ends to leave time to evolve m tours.
@@ -211,9 +209,10 @@ class Evolution:
             paused, blocks = self._paused, self._blocks
         else:
             paused, blocks = self._rest.tours, self._rest.blocks
-        winners = np.array(self._winners or paused[:0], np.int32)
-        annealed = self._tours if self.is_running else self._tours[:0]
-        return EvolutionState(self.is_running, self._number, blocks, annealed, winners, paused)
+        if not self.is_running:
+            return EvolutionState(False, self._number, blocks, self._tours[:0], self._tours[:0], paused)
+        winners = np.array(self._winners or self._tours[:0], np.int32)
+        return EvolutionState(True, self._number, blocks, self._tours, winners, paused)
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
