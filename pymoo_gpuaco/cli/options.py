@@ -288,7 +288,7 @@ _OUTPUT = (
     Option("--json", "print one JSON object and nothing else", None, bool, False),
     Option("--quiet", "print only errors", None, bool, False),
     Option("--save", "write the state, every minute and at the end, for --resume", "STATE"),
-    Option("--resume", "continue a saved run to its end, or for another --time or --generations", "STATE"),
+    Option("--resume", "continue a saved run to its end, or with other limits from now on", "STATE"),
 )
 #: command -> its help, and its options by their headings in the help
 COMMANDS: dict[str, tuple[str, dict[str, tuple[Option, ...]]]] = {
