@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.memetic.eax import Evolving
+from pymoo_gpuaco.memetic.eax import Evolved, Evolving
 from pymoo_gpuaco.memetic.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.memetic.population import Population
 from pymoo_gpuaco.memetic.schedule import Plan, TimeBudget
@@ -145,7 +145,7 @@ class Evolution:
             return
         rest = self._rest
         with self._timed():
-            self._keep(population.keep_evolved(rest.proceed(self._pause_after)).rest)
+            self._keep(population.keep_evolved(rest.proceed(self._pause_after)))
 
     def _follow(self, best: NDArray[np.int32]) -> None:
         """Begin the next round; ``best`` (n,) is the winner of this one and of the kicks after it."""
@@ -161,7 +161,7 @@ class Evolution:
         parents[self._places] = [*self._winners, *self._tours[len(self._winners) :]]
         evolved = self._round(population, parents, fold_in(key, self._number), migrants)
         if self._budget.stop.until is None:  # the run repeats a round that an interrupt ended
-            self._keep(None)
+            self._paused = self._paused[:0]
         return evolved
 
     def _round(
@@ -176,14 +176,14 @@ class Evolution:
         stop, self._lasted = self._budget.stop, 0.0
         with self._timed():
             evolved = population.evolve(tours, key, stop, migrants, self._pause_after, blocks)
-            self._keep(evolved.rest)
+            self._keep(evolved)
         return evolved.tours
 
-    def _keep(self, rest: Evolving | None) -> None:
+    def _keep(self, evolved: Evolved) -> None:
         """Keep the rest of a round; only its tours if the run may end here, because its arrays are large."""
-        self._rest, self._paused = rest, self._paused[:0]
-        if rest is not None and self._budget.stop.passed():
-            self._rest, self._paused, self._blocks = None, rest.tours, rest.blocks
+        self._rest, self._paused = evolved.rest, self._paused[:0]
+        if self._rest is not None and self._budget.stop.passed():
+            self._blocks, self._rest, self._paused = self._rest.blocks, None, evolved.tours
 
     @property
     def _pause_after(self) -> float | None:
