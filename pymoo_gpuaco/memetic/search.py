@@ -112,7 +112,7 @@ class MemeticSearch:
 
         It takes a fraction of a second, or seconds with hundreds of tours. ``key`` in [0, 2**64).
         """
-        self._searched = 0
+        self._searched = self._annealed = 0
         self._offspring_before = self._tours.population.n_offspring
         # begin with the reported progress instead of the estimate
         self._schedule.progress = self._schedule.reported
@@ -124,12 +124,13 @@ class MemeticSearch:
         with self.device.working():
             if self.device.penalties is not None:
                 self.device.penalties.begin(self.stop.until)
+            if self._evolution.is_paused:
+                self._continue_evolution(key)
+                return
             if len(self._given):
                 self._evolve_given(key)
-            elif self._evolution.is_paused:
-                self._continue_evolution(key)
-            if self._evolution.is_paused:
-                return
+                if self._evolution.is_paused:
+                    return
             if not len(self._tours.lengths):
                 self._begin(key)
             before = self._tours.population.length
@@ -140,13 +141,11 @@ class MemeticSearch:
     def _evolve_given(self, key: int) -> None:
         """Begin an evolution of the given tours, after which the run anneals copies of the best one."""
         given, self._given = self._given, self._no_migrants()
-        self._annealed = 0
         self._evolution.given(self._tours.population, given, key)
         self._tours.load_copies_of_best(repaired=False)
 
     def _continue_evolution(self, key: int) -> None:
         """Continue a paused round of evolution; after its end, continue from copies of the best tour."""
-        self._annealed = 0
         self._evolution.proceed(self._tours.population, key)
         if not self._evolution.is_paused:
             self._tours.load_copies_of_best(repaired=self._evolution.is_running)

@@ -78,7 +78,7 @@ def pack(
         "migrants": migrants.copy(),
         "given": given.copy(),
         "evolution": np.array([evolution.is_running, evolution.number, evolution.blocks], np.int64),
-        **{name: _rows(getattr(evolution, name), device.instance.n) for name in _EVOLVING},
+        **{name: getattr(evolution, name).reshape(-1, device.instance.n).copy() for name in _EVOLVING},
         **device.export_own(),
     }
 
@@ -135,11 +135,6 @@ def unpack(state: State, device: SearchDevice) -> MemeticState:
         EvolutionState(bool(running), number, bool(blocks), **evolving),
         device.read_own(state if own else None),
     )
-
-
-def _rows(tours: NDArray[np.int32], n: int) -> NDArray[np.int32]:
-    """Return a copy of tours (m, n), of shape (0, n) if there are none."""
-    return tours.copy() if len(tours) else np.empty((0, n), np.int32)
 
 
 def _name(kind: str) -> NDArray[np.int32]:
