@@ -25,22 +25,7 @@ from pymoo_gpuaco import GPUMemetic, checkpoint, write_tour
 from pymoo_gpuaco.backends import cuda_devices
 
 INSTANCES = ["pla85900", "random:100000"]
-MARKS = (
-    5.0,
-    10.0,
-    20.0,
-    40.0,
-    60.0,
-    90.0,
-    120.0,
-    180.0,
-    240.0,
-    360.0,
-    540.0,
-    720.0,
-    960.0,
-    1200.0,
-)  # seconds
+MARKS = (5, 10, 20, 40, 60, 90, 120, 180, 240, 360, 540, 720, 960, 1200)  # seconds
 HEADER = "instance | cities | GPUs | seconds:1 | phase | length | gap %:4 | tours | gap to"
 
 
