@@ -15,11 +15,10 @@ RESTART_AFTER = 50
 # Trails are whole numbers, so that all engines compute the same ones; the sum of a row fits 32 bits.
 HIGHEST_TRAIL = 1 << 22
 RATE_BITS = 16  # of the evaporation rate
-# Tabu iterations for each location. Gaps on an H200 in 20 s: of tai60a, tai80a and tai100a .23, .34, .33 % with 20 n,
-# 0, .25, .25 % with 100 n; of tai150b .09 % with 20 n, .30 % with 100 n.
+# Tabu iterations for each location. Random flows (tai60a) need long searches; flows and distances with structure
+# (tai150b) gain more from trails, which learn once a search.
 SHORT, LONG = 20, 100
-# With few ants, on cores, trails learn sooner from shorter searches: tai100b after 8 s of a core .12 % with 10 n, after
-# 5 s .41 % with 20 n.
+# With few ants, on cores, trails learn sooner from shorter searches.
 SHORT_OF_FEW, MANY_ANTS = 10, 64
 TENURE = 8  # a move is tabu for up to 8 n iterations (Taillard 1991: cubed uniform numbers)
 

@@ -45,8 +45,7 @@ from pymoo_gpuaco.runtime.philox import STREAM_EVOLUTION, fold_in, generator, ne
 from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import thread_count
 
-# The first stage ends after half of the time at the latest: tours of d18512 became as short with half of its
-# generations, but ended four times as far from the optimum without blocks.
+# The first stage ends after half of the time at the latest: the second one shortens tours that the first cannot.
 SHARE_OF_FIRST_STAGE = 0.5
 # Generations in one call of all threads, which need the GIL to begin and to end it; in a run with a time limit, only as
 # many as end within these seconds.
@@ -54,7 +53,7 @@ MOST_AT_ONCE, SECONDS_AT_ONCE = 16, 0.05
 # Limit of the changed edges of a child, which sets the buffer of each pair, and its increase for each further region.
 MOST_CHANGED, CHANGED_PER_REGION = 4096, 512
 # Pairs per thread from which one thread makes a child at once. Fewer pairs of long tours are divided by region, since a
-# generation lasts as long as its slowest pair: 27 pairs of 100,000 cities kept 15 of 32 threads busy.
+# generation lasts as long as its slowest pair.
 _PAIRS_PER_THREAD = 3
 
 

@@ -45,8 +45,8 @@ from pymoo_gpuaco.runtime.threads import thread_count
 MOST_OF_PAIR = 32  # maximum children of a pair of members
 # Limits of pairs and cities per call: the overhead of a call is the time of a pair of a hundred cities.
 _PAIRS_AT_ONCE, _CITIES_AT_ONCE = 32, 8192
-# Cities from either end of a subtour's stretch that may join it to another subtour. With a thousand cities a pair takes
-# half the time of a full search, and finds 95 % of its contribution to the front.
+# Cities from either end of a subtour's stretch that may join it to another subtour. A full search takes much longer and
+# adds little to the front.
 _REACH = 10
 _BREADTH = 10  # candidates per city to join subtours
 _FARTHEST_PARTNER = 8.0  # log2 of the maximum steps along the archive to the second parent

@@ -33,7 +33,7 @@ _TRIALS_OF_CYCLE = 150
 _FEW_NODES, _TRIALS_OF_SHORT_CYCLE = 24, 30
 _MUCH_LOWER = 0.25  # share of the highest excess below which that of a shorter path replaces it
 FIRST_CYCLE = 16  # generations of the first cycle if the length of the run is unknown
-# Random paths per cycle, up to milliseconds each, for half of the chains; for all but one, prob.42 is 0.3 % longer.
+# Random paths per cycle, up to milliseconds each, for half of the chains; for all but one, prob.42 is longer.
 _MOST_RESTARTS = 64
 FEWEST_TO_RESAMPLE = 8  # minimum number of chains for population annealing
 _TRIALS_OF_IMPROVEMENT = 200  # per node in local search

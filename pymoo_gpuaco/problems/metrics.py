@@ -89,7 +89,7 @@ LEAST_EXTENT = 1e-140
 COARSE = 10.0
 # Maximum decimals of degrees from users; computed numbers, such as random ones, have more.
 _DECIMALS = 8
-# Maximum share of minutes above 59 in GEO: ali535 has 3 of 1,070, and random decimal degrees have 40 %.
+# Maximum share of minutes above 59 in GEO: ali535 has 3 of 1,070, random decimal degrees have 2 of 5.
 _MISWRITTEN = 0.02
 # Number of cities whose nearest neighbours are queried.
 _SAMPLE = 1000

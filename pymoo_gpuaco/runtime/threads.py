@@ -33,7 +33,7 @@ from pymoo_gpuaco.runtime.clock import CLOCK
 _SLICE = 50_000  # array entries between two checks of the deadline: some milliseconds
 _APART = 128  # bytes: two cache lines, since processors fetch them in pairs
 _MEASURING_SECONDS = 0.01  # maximum s of work of each thread, to measure its share of a core
-# Limits of threads: on two cores 128 ended a second's limit 0.1 s late, 256 2.8 s, and 1,000 9 s.
+# Limits of threads: with many more threads than cores, runs end later and later after their time limit.
 _MOST_ON_ANY, _MOST_A_CORE = 64, 8
 MOST_THREADS = 1024
 _FULL_SHARE = 0.8  # a larger share counts as 1: threads are woken late, and clocks are coarse

@@ -34,12 +34,12 @@ from pymoo_gpuaco.runtime.state import State, stored_integers, stored_numbers, s
 # time limit.
 #
 # Maximum work of a launch, in steps of walks over candidate lists: an H200 makes 9e9 of them per second
-# (benchmarks/results/gpu_iteration.json, fl3795: 3795 ants in 1.59 ms).
+# (benchmarks/results/gpu_iteration.json, fl3795).
 STEPS = 1 << 31
 # Fewer ants do not fill a large device, and their launch is hardly shorter.
 FEWEST_ANTS = 4096
 # Other work in steps: cities that a warp evaluates in a step; steps per city of local search (gpu_local_search.json,
-# pla7397: 800 ants walk and search in 9 ms); steps of a kick and its repair (an estimate).
+# pla7397); steps of a kick and its repair (an estimate).
 CITIES_PER_STEP, STEPS_OF_A_SEARCH, STEPS_OF_A_KICK = 32, 13, 128
 KICKS = 1 << 14  # maximum kicks of a tour in a launch: they are sequential
 # Default ants with local search. A warp improves a tour; several warps per multiprocessor hide latency. Up to

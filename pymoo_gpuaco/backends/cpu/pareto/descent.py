@@ -18,8 +18,7 @@ from pymoo_gpuaco.pareto.instance import Costs
 from pymoo_gpuaco.runtime.compiled import Float64_1d, Int32_1d, UInt8_1d, UInt64_1d, compiled, compiled_callee
 
 # Maximum number of cities of each of the three stretches of a kick: 10, above 100 cities 1000 / n, but at least 2.
-# Kicks of long stretches change more, which helps with few cities; those of short ones are faster to repair: with
-# 10,000 cities a tour shortens 1.5 times as much in a second.
+# Kicks of long stretches change more, which helps with few cities; those of short ones are faster to repair.
 _LONGEST, _SHORTEST, _CITIES_OF_SHORTER = 10, 2, 1000
 _EXCHANGES = 3  # maximum exchanges of a chain
 _DIRECTED_EXCHANGES = 5

@@ -22,9 +22,7 @@ from pymoo_gpuaco.runtime.threads import thread_count
 
 # Windows or stretches of a given tour between two checks of the deadline, for any number of threads.
 _PER_CHECK = 8
-_FIRST_KICKS = (
-    5_000  # of the first tour, times its cities: a path of 41 places is then 1 % too long, else 6 %
-)
+_FIRST_KICKS = 5_000  # of the first tour, times its cities; without them short paths are far too long
 
 
 class Kicks(NamedTuple):

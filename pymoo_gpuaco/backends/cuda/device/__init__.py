@@ -174,8 +174,8 @@ class Device:
                 self._fault = self.arrays.share("fault", 4).view(np.int32)
                 self._fault[0] = 0
                 # A value other than 0 halts kernels that check it. It is in device memory, because polling host memory
-                # made a search of 792 tours three times as slow. It is written while a kernel runs, from page-locked
-                # memory by a non-blocking stream.
+                # slows a search of many tours. It is written while a kernel runs, from page-locked memory by a
+                # non-blocking stream.
                 self.arrays.allocate("halt", 4)
                 self._one = self.arrays.share("one", 4).view(np.int32)
                 self._one[0] = 1
