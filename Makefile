@@ -97,25 +97,24 @@ release-check: .venv/release compiled
 	cd $(RELEASED)/checkout && ../bin/python -m pytest -q --collect-only -m needs_build $(TESTS) | tail -1
 	cd $(RELEASED)/checkout && ../bin/python -m pytest $(SIDE_BY_SIDE) -m "not needs_build and not stress" $(TESTS)
 
-bench: .venv/bench
-	$(BIN)/python benchmarks/cpu_speed.py
-	$(BIN)/python benchmarks/cpu_vs_c.py
-	$(BIN)/python benchmarks/cpu_kicks.py
-	$(BIN)/python benchmarks/cpu_scaling.py
-	$(BIN)/python benchmarks/cpu_first_run.py
-	$(BIN)/python benchmarks/time_limits.py --backend cpu
-
-# On a machine with a GPU: make bench-gpu TSPLIB=folder MINUTES=28. Measures the headline tables, the most important first;
-# another call continues. `bench-gpus` measures the tables of several GPUs.
+# On two quiet cores: make bench TSPLIB=folder, the tables of the CPU engine in about 80 minutes. On a machine with a GPU:
+# make bench-gpu TSPLIB=folder MINUTES=28; `bench-gpus` with several. The most important tables come first, and another
+# call continues. ACOTSP and ACOTSPQAP name Stuetzle's programs, which are compared where they are given.
 TSPLIB ?= tsplib
 MINUTES ?= 28
+PEERS := $(if $(ACOTSP),--acotsp $(ACOTSP)) $(if $(ACOTSPQAP),--acotspqap $(ACOTSPQAP))
+
+bench: MINUTES = 80
+bench: .venv/bench
+	$(BIN)/python benchmarks/measure.py $(TSPLIB) --plan cpu --minutes $(MINUTES) $(PEERS)
+	$(BIN)/python docs/generate_figures.py && $(BIN)/python docs/generate_tables.py
 
 bench-gpu:
-	$(PYTHON) benchmarks/measure_card.py $(TSPLIB) --minutes $(MINUTES)
+	$(PYTHON) benchmarks/measure.py $(TSPLIB) --minutes $(MINUTES)
 	$(PYTHON) docs/generate_figures.py && $(PYTHON) docs/generate_tables.py
 
 bench-gpus:
-	$(PYTHON) benchmarks/measure_card.py $(TSPLIB) --minutes $(MINUTES) --several
+	$(PYTHON) benchmarks/measure.py $(TSPLIB) --plan gpus --minutes $(MINUTES)
 	$(PYTHON) docs/generate_figures.py && $(PYTHON) docs/generate_tables.py
 
 # What several islands bring: on the machine's GPUs, with their numbers as ISLANDS, or without one on its cores.

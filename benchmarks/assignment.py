@@ -65,10 +65,13 @@ def gap_of(value: float, problem: QAP) -> float:
 
 
 def measure(problems: dict[str, QAP], arguments: Any) -> None:
-    """Measure `GPUMMASQAP()` alone."""
+    """Measure `GPUMMASQAP()` alone; several starts are another result than one."""
+    starts = len(arguments.starts) > 1
     table = Table(
-        f"{'gpu' if arguments.backend == 'cuda' else 'cpu'}_assignment",
-        "Quadratic assignment: time to the best known value, and gap",
+        f"{'gpu' if arguments.backend == 'cuda' else 'cpu'}_assignment{'_starts' if starts else ''}",
+        "Quadratic assignment: starts by trails and by perturbing the best placement"
+        if starts
+        else "Quadratic assignment: time to the best known value, and gap",
         "instance | start | locations | best known | reached | median s to it:2 | gap %, 1 s:3 | gap %, end:3 | "
         "limit s",
         {

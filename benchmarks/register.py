@@ -80,7 +80,7 @@ MEASURES = {
 #: beginnings of the names of results in headline tables: README, quality over time, papers' kernels, colonies, GPUs
 HEADLINE = (
     "gpu_gap_over_time", "cpu_gap_over_time", "gpu_variants", "gpu_as_construction", "gpu_as_update", "gpu_as_total",
-    "gpu_acs_time", "gpu_climbers", "gpu_family", "family", "several_gpus", "gpu_assignment",
+    "gpu_acs_time", "gpu_climbers", "gpu_family", "family", "several_gpus", "gpu_assignment", "gpu_cores",
 )  # fmt: skip
 
 
