@@ -132,7 +132,8 @@ def total_milliseconds(problem: TSP, selection: str) -> float:
     start = time.perf_counter()
     for _ in iterations(algorithm, ITERATIONS, seed=1):
         pass
-    algorithm.engine.branching_factor(0.05)  # waits for the last update
+    with algorithm.engine.device.working():
+        algorithm.engine.device.wait()  # for the last update
     return 1000 * (time.perf_counter() - start)
 
 

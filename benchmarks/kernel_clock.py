@@ -93,4 +93,4 @@ def iterate(algorithm: TourAlgorithm, key: int) -> float:
         best = lengths.argmin()[None]
         evaluated = Permutations(engine.tours(best), lengths[best])
     algorithm._learn(evaluated)
-    return float(evaluated.lengths[0])
+    return float(evaluated.values[0])
