@@ -57,9 +57,7 @@ def main() -> None:
                     run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
                 lengths = re.findall(r"Best Solution in try \d+ is (\d+)", run.stdout)
                 assert len(lengths) == options.seeds, run.stdout
-                theirs = statistics.median(
-                    gap(float(length), float(problem.best_known)) for length in lengths
-                )
+                theirs = statistics.median(gap(float(length), problem.best_known) for length in lengths)
                 colony = cls.published(searched, "acotsp-1.03", backend=options.backend)
                 ours = statistics.median(
                     summary(problem, colony, ("n_eval", tours), seeds=options.seeds).gaps

@@ -92,7 +92,7 @@ def measure(problems: dict[str, QAP], arguments: Any) -> None:
                 given["tabu_iterations"] = min(arguments.tabu * problem.n_var, MOST_TABU_ITERATIONS)
             minimize(problem, GPUMMASQAP(**given), ("n_gen", 1), seed=0)  # compiles
             found = [run(problem, seconds, s, **given) for s in seeds[: MOST_SEEDS_OF_HARD if hard else None]]
-            times = [one.at if one.best <= problem.best_known else np.inf for one in found]
+            times = [one.at if one.best <= float(problem.best_known or 0) else np.inf for one in found]
             median = statistics.median(times)
             early = [one.early for one in found]
             reached = f"{sum(np.isfinite(times))} of {len(times)}"
@@ -124,7 +124,7 @@ def run_scipy(problem: QAP, seconds: float, seed: int) -> float:
     return float(best)
 
 
-def run_acotspqap(program: Path, file: Path, seconds: float, seed: int, best: float) -> float:
+def run_acotspqap(program: Path, file: Path, seconds: float, seed: int, best: float | None) -> float:
     """Return the least cost of MMAS with short tabu search."""
     options = ["--mmas", "-l", "3", "-r", "1", "-s", "1", "-t", str(seconds), "-o", f"{best:.0f}"]
     command = [str(program.resolve()), "-i", str(file.resolve()), *options, "--seed", str(seed)]
@@ -135,7 +135,7 @@ def run_acotspqap(program: Path, file: Path, seconds: float, seed: int, best: fl
 
 def compare(problems: dict[str, QAP], arguments: Any) -> None:
     """Measure other programs beside, on one core; PYMOO_GPUACO_THREADS must be 1. All times are processor time."""
-    CLOCK.wall = CLOCK.monotonic = time.process_time  # type: ignore[method-assign]
+    CLOCK.wall = CLOCK.monotonic = time.process_time
     peers = ["SciPy"] + ["ACOTSPQAP"] * (arguments.acotspqap is not None)
     header = "instance | locations | gap %:3" + "".join(f" | {peer} gap %:3" for peer in peers)
     table = Table(

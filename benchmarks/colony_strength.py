@@ -44,7 +44,7 @@ def run(colony: str, problem: TSP, seconds: float, seed: int, backend: str, alph
     """Return gap in percent and number of tours of a run of ``minimize`` with a time limit."""
     algorithm = COLONIES[colony](backend=backend, alpha=alpha)
     result = minimize(problem, algorithm, ("time", seconds), seed=seed)
-    return [gap(float(result.F[0]), float(problem.best_known)), result.algorithm.evaluator.n_eval]
+    return [gap(float(result.F[0]), problem.best_known), result.algorithm.evaluator.n_eval]
 
 
 def main() -> None:

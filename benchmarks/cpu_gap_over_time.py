@@ -16,9 +16,12 @@ import resource
 import statistics
 import time
 from collections.abc import Callable
+from typing import Any
 
 from fast_tsp_runs import fast_tsp_tour, lacks_fast_tsp, whole_matrix
 from harness import Table, gap, parser_for, problems_of, reference, run_for
+
+from pymoo_gpuaco import TSP
 
 TIMES = (1.0, 2.0, 5.0, 10.0, 20.0)
 INSTANCES = ("pr1002", "pr2392", "fnl4461", "pla7397", "d15112", "d18512", "pla85900", "random:200000")
@@ -63,12 +66,16 @@ def main() -> None:
 
     for name, problem in problems_of(arguments.folder, arguments.only).items():
         to = reference(problem)[0]
-        add(name, "GPUMemetic", lambda t, seed, p=problem: run_for(p, t, seed, "cpu").length, to)
+
+        def ours(t: float, seed: int, problem: TSP = problem) -> float:
+            return run_for(problem, t, seed, "cpu").length
+
+        add(name, "GPUMemetic", ours, to)
         lacking = lacks_fast_tsp(problem.n_cities)
         if lacking is None and problem.n_cities <= FAST_TSP_CITIES:
             distances = whole_matrix(problem)
 
-            def fast(t: float, _: int, problem=problem, distances=distances) -> float:
+            def fast(t: float, _: int, problem: TSP = problem, distances: Any = distances) -> float:
                 return problem.tour_length(fast_tsp_tour(distances, t, threads)[0])
 
             add(name, "fast-tsp", fast, to)

@@ -51,7 +51,7 @@ def our_tours_a_second(problem: TSP, **arguments: Any) -> float:
 
 def rate_table() -> None:
     problem = load_tsp("pcb442")
-    kinds = {
+    kinds: dict[str, dict[str, Any]] = {
         "construction only (all ants)": {"local_search": False},
         "construction, all cities weighed": {"local_search": False, "candidate_list_size": None},
         "with local search (default)": {},

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import TSP
 
-try:
+fast_tsp: Any = None
+with contextlib.suppress(ImportError):
     import fast_tsp
-except ImportError:
-    fast_tsp = None
 
 #: fast-tsp needs an n x n matrix of 16 bits and a copy of it: 1.6 GB at this size
 MOST_CITIES = 20_000

@@ -96,7 +96,10 @@ def _engine(problem: MultiObjectiveTSP, seed: int, backend: str = "cpu", two_pha
 
 def _few_cities(part: TSP) -> TSP:
     """Return a problem of a few of the cities, whose run compiles the same kernels."""
-    return TSP(matrix=part.matrix[:12, :12]) if part.coords is None else TSP(part.coords[:12, :2], "EUC_2D")
+    if part.coords is not None:
+        return TSP(part.coords[:12, :2], "EUC_2D")
+    assert part.matrix is not None
+    return TSP(matrix=part.matrix[:12, :12])
 
 
 def _pymoo(problem: MultiObjectiveTSP, seed: int, algorithm: Any) -> Run:

@@ -22,10 +22,9 @@ from typing import Any
 import numpy as np
 from gpu_variants import AUTHOR
 from harness import Table, parser_for, values
-from kernel_clock import EventClock, iterate, iterations
+from kernel_clock import EventClock, build, iterate, iterations
 
 from pymoo_gpuaco import GPUAS, load_tsp
-from pymoo_gpuaco.algorithms.individuals import Permutations
 from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems.tsp import TSP
@@ -73,13 +72,13 @@ def cpu_times(problem: TSP, selection: str) -> tuple[float, float]:
     algorithm = colony(problem, selection, "cpu")
     if problem.n_cities < 2000:
         iterate(algorithm, 0)  # loads the compiled functions
-    built, updated = [], []
+    built: list[float] = []
+    updated: list[float] = []
     while not built or sum(built) < CPU_SECONDS:
         start = time.perf_counter()
-        lengths = algorithm.engine.construct(len(built))
+        elites = build(algorithm, len(built))
         middle = time.perf_counter()
-        best = int(lengths.argmin())
-        algorithm._learn(Permutations(algorithm.engine.tours([best]), lengths[[best]]))
+        algorithm._learn(elites)
         built.append(middle - start)
         updated.append(time.perf_counter() - middle)
     return 1000 * statistics.median(built), 1000 * statistics.median(updated)

@@ -32,7 +32,8 @@ def add_choices(
 ) -> None:
     """Compare the exact rule and tournaments, from cities ``here`` (m,) to open ones (m, n)."""
     rng = np.random.default_rng(0)
-    exact, by_size = [], {size: [] for size in SIZES}
+    exact: list[tuple[float, float]] = []
+    by_size: dict[int, list[tuple[float, float]]] = {size: [] for size in SIZES}
     for i, row in zip(here, is_open, strict=True):
         cities = np.flatnonzero(row)
         w, d = weights[i, cities], distances[i, cities]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import statistics
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from harness import Table, gap, parser_for, values
@@ -37,7 +38,7 @@ QUALITY = (
 )  # fmt: skip
 
 
-def engine(problem: TSP, backend: str = "cuda", n_climbers: int | None = None, **parameters: str):
+def engine(problem: TSP, backend: str = "cuda", n_climbers: int | None = None, **parameters: str) -> Any:
     return make_climbers(
         with_lists(problem.instance, 1), ClimberParameters(n_climbers, **parameters), backend
     )
@@ -95,6 +96,7 @@ def speed(folder: Path, seconds: float) -> None:
             "CPU: this package's CPU engine with its 32 climbers; its pairs include the cost of interrupted scans.",
         ],
     )
+    assert big.coords is not None
     for n in SIZES:
         problem = TSP(big.coords[:n, :2], metric="EUC_2D")
         rates = [rate(problem, 3 if level == "tuned" else 1, level) for level in LEVELS]
@@ -143,7 +145,7 @@ def whole_climbs(folder: Path, seconds: float) -> None:
         while (spent := time.perf_counter() - before) < seconds or (finished == 0 and spent < 4 * seconds):
             finished += climbers.climb(1)
         scans = climbers.scans - scans
-        speeds = (None, None)
+        speeds: tuple[float | None, float | None] = (None, None)
         if finished >= climbers.n_climbers:
             speeds = finished / spent, scans / finished
         until, lengths = first_climbs(problem)

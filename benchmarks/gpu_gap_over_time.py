@@ -146,7 +146,8 @@ def measure(
             ended = [job.result() for job in jobs[limit]]
             measured = [(problem.tour_length(tour), wall) for tour, wall in ended]
             rows += row_of(name, problem, ONE_CORE, limit, measured)
-    for limit in limits if matrix is not None else ():
+    for limit in limits if jobs else ():
+        assert matrix is not None
         ended = [fast_tsp_tour(matrix, limit, CORES) for _ in range(all_cores)]
         measured = [(problem.tour_length(tour), wall) for tour, wall in ended]
         rows += row_of(name, problem, ALL_CORES, limit, measured)

@@ -33,7 +33,6 @@ from harness import Table, parser_for
 from kernel_clock import iterations
 
 from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, GPU2OptIHC, GPUMemetic, load_tsp
-from pymoo_gpuaco.backends import SearchEngine
 from pymoo_gpuaco.backends.cuda import search_device
 
 INSTANCES = ("pr2392", "fl3795")
@@ -55,7 +54,7 @@ OTHERS_TOO: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 MEMETIC = "GPUMemetic"
 MEMETIC_INSTANCES = ("d18512",)
-EVERY_KIND = {MEMETIC: (GPUMemetic, {})} | COLONIES | OTHERS_TOO
+EVERY_KIND: dict[str, Any] = {MEMETIC: (GPUMemetic, {})} | COLONIES | OTHERS_TOO
 #: their default number of tours or climbers is used, not n
 OWN_SIZE = ("GPU2OptIHC", MEMETIC)
 LOCAL_SEARCH_ANTS = 800
@@ -136,12 +135,13 @@ def whole(kind: str) -> int:
 def rounds(algorithm: Any) -> Iterator[None]:
     """Run the warm-up (20 iterations of a colony, one call of climbers), then the profiled iteration or call."""
     engine = algorithm.engine
-    if isinstance(engine, SearchEngine):
+    if isinstance(algorithm, GPUMemetic):
         generations = iterations(algorithm, MOST_GENERATIONS, seed=1)
         while engine._schedule.cycle < 1:
             next(generations)
         for _ in range(2):
-            yield next(generations)
+            next(generations)
+            yield
     elif isinstance(algorithm, GPU2OptIHC):
         for key in range(2):
             algorithm.engine.climb(key, pairs=PAIRS)
@@ -169,7 +169,7 @@ def profiled_run(folder: Path, names: list[str], focused: list[str], log: Path) 
         algorithm = method(size, backend="cuda", **arguments).setup(problem, seed=1)
         last = 1 if kind in OWN_SIZE else WARM_UP
         device = algorithm.engine.device
-        if isinstance(algorithm.engine, SearchEngine):
+        if isinstance(algorithm, GPUMemetic):
             device = device.device
         inner = device.launch
         begin = len(launches)

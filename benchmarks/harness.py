@@ -147,8 +147,9 @@ def reference(problem: TSP) -> tuple[float, str]:
     return (0.7124 * math.sqrt(n) + 0.59) * side, "0.7124 sqrt(nA) + 0.59 sqrt(A)"
 
 
-def gap(length: float, to: float) -> float:
-    """Return by how many percent ``length`` exceeds ``to``."""
+def gap(length: Any, to: float | None) -> Any:
+    """Return by how many percent a length, or an array of lengths, exceeds ``to``, which must be known."""
+    assert to is not None
     return 100.0 * (length / to - 1.0)
 
 

@@ -41,19 +41,19 @@ def main() -> None:
     table = Table("islands_migration", title, HEADER, parameters, NOTES)
     for name, problem in problems_of(arguments.folder, arguments.instances).items():
         to = reference(problem)[0]
-        for islands, topology in ((arguments.islands, "all"), (arguments.islands, "none"), (None, None)):
-            tours = arguments.tours * (1 if islands else arguments.islands)
+        for islands, topology in ((arguments.islands, "all"), (arguments.islands, "none"), (1, "none")):
+            tours = arguments.tours * (1 if islands > 1 else arguments.islands)
             gaps: list[float] = []
             apart: list[float] = []
             for seed in range(1, arguments.seeds + 1):
                 algorithm: Any = GPUMemetic(population_size=tours, backend="cpu")
-                if islands is not None:
+                if islands > 1:
                     algorithm = Islands(
                         algorithm, islands, deterministic=True, exchange_every=1, topology=topology
                     )
                 result = minimize(problem, algorithm, ("n_gen", arguments.generations), seed=seed)
                 gaps.append(gap(float(result.F[0]), to))
-                if islands is not None:
+                if islands > 1:
                     apart += [gap(value, to) for value in result.algorithm.engine.values]
             cells = len(gaps), statistics.mean(gaps), max(gaps), statistics.mean(apart) if apart else None
             table.add(name, problem.n_cities, islands, tours, topology, *cells)

@@ -9,7 +9,6 @@ import numpy as np
 
 from pymoo_gpuaco.algorithms.individuals import Permutations
 from pymoo_gpuaco.algorithms.tour import TourAlgorithm
-from pymoo_gpuaco.backends import SearchEngine
 
 #: part of a kernel's name, and its part of an iteration; all other kernels change trails
 _PART_BY_WORD = {
@@ -82,15 +81,15 @@ def iterations(algorithm: TourAlgorithm, count: int, seed: int) -> Iterator[floa
         yield iterate(algorithm, int(key))
 
 
+def build(algorithm: TourAlgorithm, key: int) -> Permutations:
+    """Build the tours of an iteration; return its elites. Those that nobody asked for would deposit for the ants."""
+    rows, values, _ = algorithm._build(key)
+    algorithm._asked_permutations = built = Permutations(rows, values)
+    return built
+
+
 def iterate(algorithm: TourAlgorithm, key: int) -> float:
     """Run one iteration of the engine and its trail update; return the length of the best tour."""
-    engine = algorithm.engine
-    if isinstance(engine, SearchEngine):
-        engine.search(key)
-        evaluated = Permutations(*engine.best_tours())
-    else:
-        lengths = engine.construct(key)
-        best = lengths.argmin()[None]
-        evaluated = Permutations(engine.tours(best), lengths[best])
-    algorithm._learn(evaluated)
-    return float(evaluated.values[0])
+    built = build(algorithm, key)
+    algorithm._learn(built)
+    return float(built.values.min())

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -84,7 +84,7 @@ def flow_shop(jobs: int) -> TSP:
 
 def instances(
     sizes: tuple[int, ...], most: int = MOST, jobs: tuple[int, ...] = ()
-) -> dict[str, Callable[[], TSP]]:
+) -> Mapping[str, Callable[[], TSP]]:
     """Return constructors of random cities, a few cities with extreme coordinates, and flow shops, by name."""
     unit = np.random.default_rng(3).random((SMALL, 2))
     hard = {f"{SMALL} at {side:g}": partial(TSP, unit * side) for side in MAGNITUDES}

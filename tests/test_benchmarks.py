@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from pymoo_gpuaco import load_tsp
+from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, GPURAS, load_tsp
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 SOURCES = sorted(path.stem for path in (BENCHMARKS / "references").glob("*.json"))
@@ -178,3 +178,23 @@ def test_ranks_and_friedman(script):
 
 
 # ---- time
+
+
+# ---- iterations without pymoo
+
+
+@pytest.mark.parametrize("colony", [GPUAS, GPURAS, GPUMMAS, GPUACS], ids=lambda cls: cls.__name__)
+def test_iterations_without_pymoo_leave_the_trails_of_ask_and_tell(script, colony):
+    def begun():
+        algorithm = colony(12, local_search=False, backend="cpu").setup(load_tsp("berlin52"), seed=3)
+        algorithm._begin_once()
+        return algorithm
+
+    bare, whole = begun(), begun()
+    for _ in range(3):
+        length = script("kernel_clock").iterate(bare, bare._draw_key())
+        infills = whole.ask()
+        whole.evaluator.eval(whole.problem, infills)
+        assert length == infills[0].F[0]
+        whole.tell(infills)
+    np.testing.assert_array_equal(bare.trails(), whole.trails())
