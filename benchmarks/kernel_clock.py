@@ -82,7 +82,7 @@ def iterations(algorithm: TourAlgorithm, count: int, seed: int) -> Iterator[floa
 
 
 def build(algorithm: TourAlgorithm, key: int) -> Permutations:
-    """Build the tours of an iteration; return its elites. Those that nobody asked for would deposit for the ants."""
+    """Build the tours of an iteration; return its elites, as those of `ask`: others would deposit for the ants."""
     rows, values, _ = algorithm._build(key)
     algorithm._asked_permutations = built = Permutations(rows, values)
     return built

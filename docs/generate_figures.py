@@ -24,8 +24,8 @@ from generate_tables import renamed
 
 ROOT = Path(__file__).resolve().parents[1]
 Curve = tuple[list[float], list[float]]  # seconds, gaps in percent
-# A logarithmic axis has no 0: what reaches the best known length is drawn at this gap, in percent.
-_LEAST = 0.005
+# A logarithmic axis has no 0: gaps below this one, in percent, are drawn at it.
+_LEAST = 0.0005
 # The instances of the short picture: large ones that fast-tsp also solves.
 _HEADLINE = ("rl11849", "d18512")
 
@@ -82,7 +82,7 @@ def draw_gap_over_time(result: dict[str, Any], path: Path, only: Container[str] 
             axes.grid(visible=True, which="major", alpha=0.3)
             axes.minorticks_off()
         for axes in panels[::across]:
-            axes.set_ylabel(f"gap, % (0 at {_LEAST:g})")
+            axes.set_ylabel(f"gap, % (at least {_LEAST:g})")
         handles = {line.get_label(): line for axes in panels for line in axes.get_lines()}
         figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles))
         figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})

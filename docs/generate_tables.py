@@ -260,6 +260,7 @@ def generate(results: Path, readme: str) -> tuple[dict[str, str], str]:
     files["gaps_in_short.md"] = ("" if over_time is None else gaps_in_short(over_time)) + "\n"
     files["ranks_in_short.md"] = ranks_in_short(read_all) + "\n"
     files["kernels_in_short.md"] = kernels_in_short(read_all) + "\n"
+    files["cores_in_short.md"] = cores_in_short(read_all.get("gpu_cores")) + "\n"
     files["trails_in_short.md"] = trails_in_short(read_all) + "\n"
     files["mmas_in_short.md"] = mmas_in_short(read_all.get("cpu_colony_strength")) + "\n"
     files |= published_parameters()
@@ -476,6 +477,21 @@ def kernels_in_short(results: dict[str, dict[str, Any]]) -> str:
     lines = [_line(["pr1002, as many ants as cities", "here, H200", "author's code, H200", "as published"])]
     lines.append(_line(["---", "---:", "---:", "---:"]))
     lines += [_line([_cell(cell) for cell in row]) for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def cores_in_short(result: dict[str, Any] | None) -> str:
+    """Return the median gaps of GPUMemetic() beside one GPU, a column for each number of cores."""
+    if result is None:
+        return ""
+    columns = [result["columns"].index(c) for c in ("instance", "seconds", "cores", "gap %")]
+    gaps: dict[str, dict[int, float]] = {}
+    for instance, seconds, cores, gap in ([row[c] for c in columns] for row in result["rows"]):
+        gaps.setdefault(f"{instance}, {seconds:g} s", {})[cores] = gap
+    numbers = sorted(set().union(*gaps.values()))
+    lines = [_line(["gap in percent", *(f"{number} cores" for number in numbers)])]
+    lines.append(_line(["---", *["---:"] * len(numbers)]))
+    lines += [_line([name, *(_cell(of.get(number)) for number in numbers)]) for name, of in gaps.items()]
     return "\n".join(lines) + "\n"
 
 
