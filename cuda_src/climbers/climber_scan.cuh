@@ -138,9 +138,11 @@ __device__ Length scan_rows(const Tour& tour, const Rows& rows, Place* tile) {
 #if SCAN == 0
     // section 3.1, O'Neil and Burtscher 2015
     const int last = active ? rows.last(i) : 0;
+    Place place = tour.places[active ? i + 2 : 0];
     for (int j = i + 2; j <= last; ++j) {
-        const Place &place = tour.places[j], &after = tour.places[next_position(tour, j)];
+        const Place after = tour.places[next_position(tour, j)];
         least = lesser(least, change(tour.cities, row, after_row, place, after));
+        place = after;
     }
 #else
     // section 3.2, O'Neil and Burtscher 2015: j runs backwards; all threads read the same places from shared tiles
