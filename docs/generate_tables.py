@@ -206,8 +206,10 @@ def renamed(name: str, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """Return the rows as a Markdown table; columns of numbers are aligned to the right."""
-    columns, rows = result["columns"], result["rows"]
+    """Return the rows as a Markdown table, without empty columns; those of numbers are aligned to the right."""
+    filled = [c for c in range(len(result["columns"])) if any(row[c] is not None for row in result["rows"])]
+    columns = [result["columns"][c] for c in filled]
+    rows = [[row[c] for c in filled] for row in result["rows"]]
     numeric = [
         any(_is_number(row[c]) for row in rows) and all(_is_number(row[c]) or row[c] is None for row in rows)
         for c in range(len(columns))
