@@ -31,8 +31,7 @@ FLAGS = {
 HEADER = "instance | local search | colony | tours:0 | ACOTSP, %:2 | published, %:2 | flags of ACOTSP"
 NOTES = (
     "Median gaps to the best known length. ACOTSP 1.03 as its author released it, without a limit of time.",
-    "ACOTSP differs in details (pages of the colonies): eta = 1 / (d + 0.1), first trails of Ant System, and how "
-    "many trails BWAS mutates.",
+    "ACOTSP differs in details (pages of the colonies): eta = 1 / (d + 0.1), and how many trails BWAS mutates.",
 )
 
 

@@ -118,7 +118,6 @@ RENAMED = {
         (
             "cpu_asymmetric_kinds",
             "cpu_atsp",
-            "cpu_gap_over_time",
             "cpu_hamiltonian_cycles",
             "cpu_memory",
             "cpu_paths",

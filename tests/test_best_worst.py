@@ -67,6 +67,7 @@ def test_update(cls, arguments, expected):
         (GPUEAS, {"elitist_weight": 6, "rho": 0.1}, (6 + 4) / 0.1),
         (GPURAS, {}, 0.5 * 6 * 5 / 0.1),
         (GPURAS, {"ranks": 2, "rho": 0.5}, 0.5 * 2 * 1 / 0.5),
+        *((cls, {"first_trail": 7.5}, 7.5) for cls in (GPUAS, GPUEAS, GPURAS)),
     ],
     ids=str,
 )

@@ -78,8 +78,8 @@ def test_a_result_becomes_a_table(tables, tmp_path):
 
 def test_published_parameters_stand_below_the_defaults(tables):
     lines = tables.published_parameters()["published_gpuras.md"].splitlines()
-    assert lines[2] == "| defaults | `None` | `1.0` | `2.0` | `0.1` | `None` | `False` | `6` |"
-    assert lines[4] == "| `acotsp-1.03` | `None` | `1.0` | `2.0` | `0.1` | `20` | `False` | `6` |"
+    assert lines[2] == "| defaults | `None` | `1.0` | `2.0` | `0.1` | `None` | `False` | `6` | `None` |"
+    assert lines[4] == "| `acotsp-1.03` | `None` | `1.0` | `2.0` | `0.1` | `20` | `False` | `6` | `10.0` |"
     assert lines[7].startswith(
         "- `dorigo-stuetzle-2004` without local search: M. Dorigo, T. Stuetzle, Ant Colony"
     )

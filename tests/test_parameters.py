@@ -124,6 +124,7 @@ TABLE = {
     "iterations": ([None, 1, 10**9], counts(COUNT)),
     "restart_after": ([1, 10**9], counts(COUNT)),
     "elitist_weight": ([None, 0, 10**6, 2.5], reals("must be in [0, 1e+06]", (-1, 2e6), optional=True)),
+    "first_trail": ([None, 1e-9, 1e9], reals("must be in [1e-09, 1e+09]", (0, -1, 2e9), optional=True)),
     "ranks": ([2, 1 << 20], counts("must be an integer in [2, 1048576]", 1 << 20)),
     "mutation_probability": ([0, 1, 0.3], reals(SHARE, (-0.1, 1.1))),
     "mutation_strength": ([0, 1000, 4.0], reals("must be in [0, 1000]", (-1, 1001))),

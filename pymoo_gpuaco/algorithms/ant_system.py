@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,27 @@ _UNKNOWN_RUN = 1000  # iterations of a run whose length is unknown
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GPUAS(AntColony):
+class _ColonyOfFirstTrail(AntColony):
+    """Colony whose trails start at a given value, or at that of its source."""
+
+    first_trail: Number | None = None
+
+    def _check(self) -> None:
+        super()._check()
+        if get(self.first_trail) is not None:
+            checks.real("first_trail", get(self.first_trail), 1e-9, 1e9)
+
+    def _first_trail(self, n: int) -> float:
+        given = get(self.first_trail)
+        return self._published_first_trail(n) if given is None else float(given)
+
+    @abstractmethod
+    def _published_first_trail(self, n: int) -> float:
+        """Return tau_0 of the source, in units of 1 / C_g."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class GPUAS(_ColonyOfFirstTrail):
     """Ant System (Dorigo, Maniezzo, Colorni 1996) with the selection rules of the two Hiroshima papers.
 
     Every ant deposits 1 / length of its tour on its edges. Defaults are those of the papers: no candidate lists and no
@@ -39,6 +60,7 @@ class GPUAS(AntColony):
     switch : share of visited cities, in [0, 1], at which "hybrid" and "acceptance_tournament" change their rule.
         None: 0.85 and 0.99.
     tournament_size : cities in a tournament, >= 1. None: 4 up to 1002 cities, 8 up to 2392, 16 above.
+    first_trail : trail at the start, in units of 1 / C_g, in [1e-9, 1e9]. None: n, as in Eq. (1) of Uchida et al.
 
     All arguments of ``AntColony`` and ``PermutationAlgorithm`` are also available.
 
@@ -59,7 +81,7 @@ class GPUAS(AntColony):
         check_selection(get(self.selection), "GPUAS")
         super()._check()
 
-    def _first_trail(self, n: int) -> float:
+    def _published_first_trail(self, n: int) -> float:
         return float(n)  # n / C_g, Eq. (1), Uchida et al. 2012
 
     def _update(self, evaluated: Permutations) -> None:
@@ -68,7 +90,7 @@ class GPUAS(AntColony):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GPUEAS(AntColony):
+class GPUEAS(_ColonyOfFirstTrail):
     """Elitist Ant System (Dorigo, Maniezzo, Colorni 1996): all ants and the best tour so far deposit.
 
     Every ant deposits 1 / length of its tour, the best tour so far ``elitist_weight`` times as much. Defaults are those
@@ -79,6 +101,7 @@ class GPUEAS(AntColony):
     ----------
     elitist_weight : e, weight of the best tour so far, where an ant has weight 1, in [0, 1000000]. None: the number of
         cities.
+    first_trail : trail at the start, in units of 1 / C_g, in [1e-9, 1e9]. None: (e + m) / rho, as in Box 3.1.
 
     All arguments of ``AntColony`` and ``PermutationAlgorithm`` are also available.
 
@@ -102,7 +125,7 @@ class GPUEAS(AntColony):
         weight = get(self.elitist_weight)
         return float(self.instance.n if weight is None else weight)  # e = n, Box 3.1
 
-    def _first_trail(self, n: int) -> float:
+    def _published_first_trail(self, n: int) -> float:
         # tau_0 = (e + m) / (rho C_g), Box 3.1, Dorigo and Stuetzle 2004
         return (self._weight + self.engine.n_ants) / float(get(self.rho))
 
@@ -113,7 +136,7 @@ class GPUEAS(AntColony):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GPURAS(AntColony):
+class GPURAS(_ColonyOfFirstTrail):
     """Rank-based Ant System (Bullnheimer, Hartl, Strauss 1999): deposits are weighted by the rank of a tour.
 
     The best w - 1 ants of an iteration deposit, the r-th with weight w - r, and the best tour so far with weight w.
@@ -123,6 +146,7 @@ class GPURAS(AntColony):
     Parameters
     ----------
     ranks : w, weight of the best tour so far, in [2, 1048576]; w - 1 ants deposit.
+    first_trail : trail at the start, in units of 1 / C_g, in [1e-9, 1e9]. None: w (w - 1) / (2 rho), as in Box 3.1.
 
     All arguments of ``AntColony`` and ``PermutationAlgorithm`` are also available.
 
@@ -140,7 +164,7 @@ class GPURAS(AntColony):
         super()._check()
         checks.integer("ranks", get(self.ranks), 2, 1 << 20)
 
-    def _first_trail(self, n: int) -> float:
+    def _published_first_trail(self, n: int) -> float:
         # tau_0 = 0.5 w (w - 1) / (rho C_g), Box 3.1, Dorigo and Stuetzle 2004
         w = int(get(self.ranks))
         return 0.5 * w * (w - 1) / float(get(self.rho))

@@ -46,7 +46,6 @@ _BOOK, _CODE, _SH, _S20 = "dorigo-stuetzle-2004", "acotsp-1.03", "stuetzle-hoos-
 _BOX = "Box 3.1"
 _LS = "set_default_ls_parameters, with -l 1: 2-opt"
 _XI = "set_default_acs_parameters, local_acs_pheromone_update"
-_TAU0 = "ACOTSP starts from 1 / (rho C_g), here as the book"
 _LIMITS = "c - 1 = (k + 1) // 2 in ACOTSP's Eq. (11), k / 2 - 1 here"
 _MUTATIONS = "ACOTSP mutates 0.15 k trails an iteration, none before the first restart; here P_m a city"
 _RESET = "the author's code mostly deposits the best since the last reset: deposit='global_best', restart_after=500"
@@ -86,20 +85,30 @@ def _row(
 
 
 #: the first row of an algorithm, with or without local search, is what ``published()`` takes
-PUBLISHED = (
+PUBLISHED = (  # trails of ACOTSP start at 1 / (rho C_g)
     _row("GPUAS", _BOOK, False, _BOX, None, 0.5, None),
-    _row("GPUAS", _CODE, False, "set_default_as_parameters", None, 0.5, 20, _TAU0),
-    _row("GPUAS", _CODE, True, _LS, 25, 0.5, 20, _TAU0),
+    _row("GPUAS", _CODE, False, "set_default_as_parameters", None, 0.5, 20, first_trail=1 / 0.5),
+    _row("GPUAS", _CODE, True, _LS, 25, 0.5, 20, first_trail=1 / 0.5),
     _row(
         "GPUAS", "uchida-2012", False, "section V", None, 0.5, None, selection="hybrid", trials=8, switch=0.85
     ),
     _row("GPUAS", "murooka", False, "section V", None, 0.5, None, selection="acceptance_tournament"),
     _row("GPUEAS", _BOOK, False, _BOX, None, 0.5, None, elitist_weight=None),
-    _row("GPUEAS", _CODE, False, "set_default_eas_parameters", None, 0.5, 20, _TAU0, elitist_weight=None),
-    _row("GPUEAS", _CODE, True, _LS, 25, 0.5, 20, _TAU0, elitist_weight=25),
+    _row(
+        "GPUEAS",
+        _CODE,
+        False,
+        "set_default_eas_parameters",
+        None,
+        0.5,
+        20,
+        first_trail=1 / 0.5,
+        elitist_weight=None,
+    ),
+    _row("GPUEAS", _CODE, True, _LS, 25, 0.5, 20, first_trail=1 / 0.5, elitist_weight=25),
     _row("GPURAS", _BOOK, False, _BOX, None, 0.1, None, ranks=6),
-    _row("GPURAS", _CODE, False, "set_default_ras_parameters", None, 0.1, 20, _TAU0, ranks=6),
-    _row("GPURAS", _CODE, True, _LS, 25, 0.5, 20, _TAU0, ranks=6),
+    _row("GPURAS", _CODE, False, "set_default_ras_parameters", None, 0.1, 20, first_trail=1 / 0.1, ranks=6),
+    _row("GPURAS", _CODE, True, _LS, 25, 0.5, 20, first_trail=1 / 0.5, ranks=6),
     _row("GPUBWAS", "cordon-2000", True, "section 5", 25, 0.2, 20, **_WORST),
     _row("GPUBWAS", _CODE, False, "set_default_bwas_parameters", None, 0.1, 20, _MUTATIONS, **_WORST),
     _row("GPUBWAS", _CODE, True, _LS, 25, 0.5, 20, _MUTATIONS, **_WORST),
