@@ -4,9 +4,9 @@
     python benchmarks/measure.py FOLDER --minutes 8 --plan gpus      # two GPUs or more: their tables
     python benchmarks/measure.py FOLDER --minutes 70 --plan cpu --acotsp acotsp --acotspqap acoqap
 
-FOLDER contains TSPLIB files (.tsp) and QAPLIB files (.dat). A step whose results have the commit of this checkout is
-skipped, so that another call continues. A step starts only if its planned time is left, and is ended after twice that
-time. Results are preserved as each script writes them. ``--acotsp`` and ``--acotspqap`` are Stuetzle's programs, which
+FOLDER contains TSPLIB files (.tsp) and QAPLIB files (.dat). A step is skipped if no commit after its results changed
+what it measures, so that another call continues. A step starts only if its planned time is left, and is ended after
+twice that time. Results are preserved as each script writes them. ``--acotsp`` and ``--acotspqap`` are Stuetzle's programs, which
 are compared with the package; without them these steps are left out. fast-tsp is compared if it is installed.
 """
 
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness import RESULTS, ROOT, commit, parser_for
+from register import MEASURES, later_commits
 
 
 class Step(NamedTuple):
@@ -90,10 +91,14 @@ WITHOUT_FOLDER = ("cpu_first_run", "cpu_speed", "cpu_scaling", "time_limits")
 
 
 def measured(step: Step) -> list[list[Any]] | None:
-    """Return the rows that this checkout has measured of the results of a step, or None if one of them is missing."""
+    """Return the rows of the results of a step, or None if one of them is missing or stale."""
     files = [RESULTS / f"{name}.json" for name in step.results]
     results = [json.loads(file.read_text(encoding="utf-8")) for file in files if file.is_file()]
-    if len(results) < len(files) or any(result["commit"] != commit() for result in results):
+    current = [
+        result["commit"] == commit() or later_commits(result["commit"], MEASURES[step.script]) == 0
+        for result in results
+    ]
+    if len(results) < len(files) or not all(current):
         return None
     return [row for result in results for row in result["rows"]]
 

@@ -108,7 +108,7 @@ def register() -> list[Row]:
     for path in sorted(RESULTS.glob("*.json")):
         result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         script = Path(result["command"].split()[1]).stem
-        later = _later_commits(result["commit"], MEASURES[script])
+        later = later_commits(result["commit"], MEASURES[script])
         rows.append(
             Row(path.stem, result["commit"], later, page_of(path.stem)[0], path.stem.startswith(HEADLINE))
         )
@@ -116,7 +116,7 @@ def register() -> list[Row]:
 
 
 @cache
-def _later_commits(commit: str, paths: tuple[str, ...]) -> int | None:
+def later_commits(commit: str, paths: tuple[str, ...]) -> int | None:
     """Return the number of commits after ``commit`` that changed one of the paths, or None without that commit."""
     if subprocess.run(_git("merge-base", "--is-ancestor", commit, "HEAD"), capture_output=True).returncode:
         return None

@@ -72,7 +72,7 @@ def test_measured_paths_exist(register: ModuleType) -> None:
             assert (ROOT / path).exists(), (script, path)
 
 
-def test_later_commits_count_those_that_changed_a_path(
+def testlater_commits_count_those_that_changed_a_path(
     register: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def git(*arguments: str) -> str:
@@ -87,6 +87,6 @@ def test_later_commits_count_those_that_changed_a_path(
         git("commit", "-q", "-m", name)
         commits.append(git("rev-parse", "HEAD"))
     monkeypatch.setattr(register, "ROOT", tmp_path)
-    assert [register._later_commits(commit, ("kernel",)) for commit in commits] == [2, 2, 1, 0]
-    assert register._later_commits("0" * 40, ("kernel",)) is None
-    assert register._later_commits(f"{commits[-1]}-dirty", ("kernel",)) is None
+    assert [register.later_commits(commit, ("kernel",)) for commit in commits] == [2, 2, 1, 0]
+    assert register.later_commits("0" * 40, ("kernel",)) is None
+    assert register.later_commits(f"{commits[-1]}-dirty", ("kernel",)) is None
