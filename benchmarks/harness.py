@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pymoo.optimize import minimize
+from register import MEASURES, later_commits
 
 import pymoo_gpuaco
 from pymoo_gpuaco import TSP, GPUMemetic, load_tsp
@@ -203,6 +204,11 @@ def commit() -> str:
     return f"{name}-dirty" if name and (changed or elsewhere) else name or "unknown"
 
 
+def holds(measured: str, script: str) -> bool:
+    """Return True if what a script measured at a commit holds for this code."""
+    return measured == commit() or later_commits(measured, MEASURES.get(script, ())) == 0
+
+
 def _git(*arguments: str) -> str:
     answer = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
     return answer.stdout.strip()
@@ -285,7 +291,7 @@ class Table:
             return
         earlier = json.loads(path.read_text(encoding="utf-8"))
         devices = [line for key, line in earlier["machine"].items() if key.startswith("gpu ")]
-        if (earlier["commit"], devices) != (commit(), cuda_devices()):
+        if devices != cuda_devices() or not holds(earlier["commit"], Path(sys.argv[0]).stem):
             raise SystemExit(
                 f"--add: {path.name} was measured at commit {earlier['commit']} on {devices}, this is {commit()} on "
                 f"{cuda_devices()}; run without --add to replace it"

@@ -6,8 +6,9 @@
 
 FOLDER contains TSPLIB files (.tsp) and QAPLIB files (.dat). A step is skipped if no commit after its results changed
 what it measures, so that another call continues. A step starts only if its planned time is left, and is ended after
-twice that time. Results are preserved as each script writes them. ``--acotsp`` and ``--acotspqap`` are Stuetzle's programs, which
-are compared with the package; without them these steps are left out. fast-tsp is compared if it is installed.
+twice that time. Results are preserved as each script writes them. ``--acotsp`` and ``--acotspqap`` are Stuetzle's
+programs, which are compared with the package; without them these steps are left out. fast-tsp is compared if it is
+installed.
 """
 
 from __future__ import annotations
@@ -20,8 +21,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness import RESULTS, ROOT, commit, parser_for
-from register import MEASURES, later_commits
+from harness import RESULTS, ROOT, holds, parser_for
 
 
 class Step(NamedTuple):
@@ -94,11 +94,7 @@ def measured(step: Step) -> list[list[Any]] | None:
     """Return the rows of the results of a step, or None if one of them is missing or stale."""
     files = [RESULTS / f"{name}.json" for name in step.results]
     results = [json.loads(file.read_text(encoding="utf-8")) for file in files if file.is_file()]
-    current = [
-        result["commit"] == commit() or later_commits(result["commit"], MEASURES[step.script]) == 0
-        for result in results
-    ]
-    if len(results) < len(files) or not all(current):
+    if len(results) < len(files) or not all(holds(result["commit"], step.script) for result in results):
         return None
     return [row for result in results for row in result["rows"]]
 
