@@ -8,10 +8,10 @@ Every result file has this form, and becomes docs/generated/<its name>.md:
 docs/generated/page_<page>.md includes the results of one page, as ``PAGES`` sorts them by their names. A table of many
 rows is folded; docs/images/<its name>.svg follows it where that picture exists. README.md shows the table and the notes
 of one result between the lines ``<!-- benchmark: name -->`` and ``<!-- /benchmark -->``, the gaps over time of a few
-instances between ``<!-- gap-over-time -->`` and ``<!-- /gap-over-time -->``, a sentence on cpu_gap_over_time between
-``<!-- beside-fast-tsp -->`` and ``<!-- /beside-fast-tsp -->``. Pages include that sentence as beside_fast_tsp.md, and
-summaries of several results as NAME_in_short.md. Without the result a place stays empty. The parameters of a colony in
-the literature, from ``pymoo_gpuaco.colony.published``, become published_CLASS.md.
+instances between ``<!-- gap-over-time -->`` and ``<!-- /gap-over-time -->``, and sentences on cpu_gap_over_time and
+gpu_assignment between ``<!-- beside-fast-tsp -->`` or ``<!-- assignment -->`` and its end. Pages include the first one
+as beside_fast_tsp.md, and summaries of a result or several as NAME_in_short.md. Without the result a place stays empty.
+The parameters of a colony in the literature, from ``pymoo_gpuaco.colony.published``, become published_CLASS.md.
 Results are never edited. ``RENAMED`` lists algorithms that have another name since; a note names the earlier one.
 ``COLUMN_NAMES`` has the columns that the tables name otherwise.
 ``--check`` writes nothing and exits with status 1 if a file is not what this script would write.
@@ -151,7 +151,7 @@ COLUMN_NAMES = {
 _A_COLONY = r"\((?:construction=.full|local_search|n_ants)"
 _PLACE = re.compile(r"(<!-- benchmark: (?P<name>[\w-]+) -->\n).*?(<!-- /benchmark -->)", re.DOTALL)
 _GAPS_PLACE = re.compile(r"(<!-- gap-over-time -->\n).*?(<!-- /gap-over-time -->)", re.DOTALL)
-_SENTENCE_PLACE = re.compile(r"(<!-- beside-fast-tsp -->).*?(<!-- /beside-fast-tsp -->)", re.DOTALL)
+_SENTENCE_PLACE = re.compile(r"(<!-- (beside-fast-tsp|assignment) -->).*?(<!-- /\2 -->)", re.DOTALL)
 _NONE_YET = (
     "No result is committed yet. `make bench`, `bench-gpu` and `bench-islands` measure on your machine.\n"
 )
@@ -255,8 +255,12 @@ def generate(results: Path, readme: str) -> tuple[dict[str, str], str]:
         return place[1] + (f"\n{short}\n" if short else "") + place[2]
 
     over_time = read_all.get("cpu_gap_over_time")
-    sentence = "" if over_time is None else beside_fast_tsp(over_time)
-    files["beside_fast_tsp.md"] = sentence + "\n"
+    sentences = {
+        "beside-fast-tsp": "" if over_time is None else beside_fast_tsp(over_time),
+        "assignment": assignment_in_short(read_all.get("gpu_assignment")),
+    }
+    files["beside_fast_tsp.md"] = sentences["beside-fast-tsp"] + "\n"
+    files["assignment_in_short.md"] = sentences["assignment"] + "\n"
     over_time = read_all.get("gpu_gap_over_time_runs")
     files["gaps_in_short.md"] = ("" if over_time is None else gaps_in_short(over_time)) + "\n"
     files["ranks_in_short.md"] = ranks_in_short(read_all) + "\n"
@@ -265,7 +269,7 @@ def generate(results: Path, readme: str) -> tuple[dict[str, str], str]:
     files["trails_in_short.md"] = trails_in_short(read_all) + "\n"
     files["mmas_in_short.md"] = mmas_in_short(read_all.get("cpu_colony_strength")) + "\n"
     files |= published_parameters()
-    readme = _SENTENCE_PLACE.sub(lambda place: place[1] + sentence + place[2], readme)
+    readme = _SENTENCE_PLACE.sub(lambda place: place[1] + sentences[place[2]] + place[3], readme)
     return files, _GAPS_PLACE.sub(fill_gaps, _PLACE.sub(fill, readme))
 
 
@@ -494,6 +498,27 @@ def cores_in_short(result: dict[str, Any] | None) -> str:
     lines.append(_line(["---", *["---:"] * len(numbers)]))
     lines += [_line([name, *(_cell(of.get(number)) for number in numbers)]) for name, of in gaps.items()]
     return "\n".join(lines) + "\n"
+
+
+def assignment_in_short(result: dict[str, Any] | None) -> str:
+    """Return a sentence on the instances of QAPLIB that reach their best known values."""
+    if result is None:
+        return ""
+    names = ("reached", "median s to it", "gap %, end", "limit s")
+    columns = [result["columns"].index(c) for c in names]
+    rows = [[row[c] for c in columns] for row in result["rows"]]
+    always = [
+        seconds for reached, seconds, *_ in rows if reached.split(" of ")[0] == reached.split(" of ")[1]
+    ]
+    others = [(gap, limit) for (reached, _, gap, limit) in rows if len(set(reached.split(" of "))) > 1]
+    sentence = (
+        f"Of {len(rows)} instances of QAPLIB `GPUMMASQAP()` on an H200 brings {len(always)} to the best known value in "
+        f"every run, {sum(seconds <= 1.0 for seconds in always)} of them within a second"
+    )
+    if not others:
+        return f"{sentence}."
+    gaps, limits = zip(*others, strict=True)
+    return f"{sentence}; the others are at most {max(gaps):.2g} % above it after {max(limits):g} s."
 
 
 def _yardsticks(result: dict[str, Any], only: Iterable[str]) -> str:

@@ -39,7 +39,10 @@ RESULT = {
 # what summarises several results, or a large one
 SHORT = (
     "beside_fast_tsp.md",
-    *(f"{name}_in_short.md" for name in ("gaps", "ranks", "kernels", "cores", "trails", "mmas")),
+    *(
+        f"{name}_in_short.md"
+        for name in ("assignment", "gaps", "ranks", "kernels", "cores", "trails", "mmas")
+    ),
 )
 
 
