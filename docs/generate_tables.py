@@ -119,9 +119,7 @@ RENAMED = {
             "cpu_asymmetric_kinds",
             "cpu_atsp",
             "cpu_hamiltonian_cycles",
-            "cpu_memory",
             "cpu_paths",
-            "cpu_threads",
             "cpu_time_limits",
             "cpu_time_to_optimum",
             "gpu_atsp",
@@ -141,11 +139,6 @@ COLUMN_NAMES = {
     "s to the gap of the fewest": "s to an equal gap",
     "tours/s over the fewest": "tours/s, fewest islands = 1",
     "overhead a round, ms": "overhead per migration interval, ms",
-    "numba, us a tour": "compiled, us a tour",
-    "numba, 1000 kicks/s": "compiled, 1000 kicks/s",
-    "spread of numba": "spread of compiled",
-    "numba over C": "compiled over C",
-    "gain of numba": "gain of compiled",
 }
 # With these arguments GPUMMAS was then, too, the colony that it is now.
 _A_COLONY = r"\((?:construction=.full|local_search|n_ants)"
