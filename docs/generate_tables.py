@@ -116,12 +116,6 @@ _MEMETIC, _FRONTS = ("GPUMMAS", "GPUMemetic"), ("GPUMOACO", "GPU2PPLS")
 RENAMED = {
     **dict.fromkeys(
         (
-            "cpu_asymmetric_kinds",
-            "cpu_atsp",
-            "cpu_hamiltonian_cycles",
-            "cpu_paths",
-            "cpu_time_limits",
-            "cpu_time_to_optimum",
             "gpu_atsp",
             "gpu_growth",
             "gpu_profile_windows",
