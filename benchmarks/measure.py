@@ -2,7 +2,7 @@
 
     python benchmarks/measure.py FOLDER --minutes 28                 # one GPU
     python benchmarks/measure.py FOLDER --minutes 8 --plan gpus      # two GPUs or more: their tables
-    python benchmarks/measure.py FOLDER --minutes 70 --plan cpu --acotsp acotsp --acotspqap acoqap
+    python benchmarks/measure.py FOLDER --minutes 75 --plan cpu --acotsp acotsp --acotspqap acoqap
 
 FOLDER contains TSPLIB files (.tsp) and QAPLIB files (.dat). A step is skipped if no commit after its results changed
 what it measures, so that another call continues. A step starts only if its planned time is left, and is ended after
@@ -69,22 +69,22 @@ SEVERAL_GPUS = (
 )
 _ON_ONE_CORE = (("PYMOO_GPUACO_THREADS", "1"),)
 CPU = (
-    Step(28.0, ("cpu_gap_over_time",), "cpu_gap_over_time", ("--seeds", "5")),
-    Step(17.0, ("family_time", "family_tours"), "family", ("--minutes", "15")),
+    Step(40.0, ("cpu_gap_over_time",), "cpu_gap_over_time", ("--seeds", "5")),
+    Step(13.0, ("family_time", "family_tours"), "family", ("--minutes", "15")),
     Step(
-        5.0,
+        3.5,
         ("cpu_assignment_beside",),
         "assignment",
         ("--beside", "--backend", "cpu", "--seeds", "3", "--seconds", "5", "--acotspqap", "PROGRAM"),
         _ON_ONE_CORE,
     ),
-    Step(6.0, ("cpu_acotsp",), "acotsp", ("--tours", "5000", "--program", "PROGRAM")),
-    Step(1.5, ("cpu_first_run",), "cpu_first_run"),
-    Step(1.5, ("cpu_rate", "cpu_overhead"), "cpu_speed"),
+    Step(1.0, ("cpu_acotsp",), "acotsp", ("--tours", "5000", "--program", "PROGRAM")),
+    Step(2.0, ("cpu_first_run",), "cpu_first_run"),
+    Step(3.0, ("cpu_rate", "cpu_overhead"), "cpu_speed"),
     Step(1.5, ("cpu_threads", "cpu_memory"), "cpu_scaling"),
-    Step(1.5, ("cpu_vs_c",), "cpu_vs_c"),
+    Step(0.5, ("cpu_vs_c",), "cpu_vs_c"),
     Step(1.5, ("cpu_kicks",), "cpu_kicks"),
-    Step(22.0, ("cpu_time_limits",), "time_limits", ("--backend", "cpu")),
+    Step(6.0, ("cpu_time_limits",), "time_limits", ("--backend", "cpu")),
 )
 PLANS = {"gpu": ONE_GPU, "gpus": SEVERAL_GPUS, "cpu": CPU}
 WITHOUT_FOLDER = ("cpu_first_run", "cpu_speed", "cpu_scaling", "time_limits")

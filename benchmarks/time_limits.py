@@ -6,7 +6,7 @@ Instances are generated. A run has a limit of LIMIT seconds, which includes set-
 second, longer run is interrupted INTERRUPT seconds after its set-up. The overrun is the time from there until ``run``
 returns; the tour must be valid and its length exact. If set-up alone takes longer than the limit, the run must end with
 its first tour, and the overrun is that after set-up; for flow shops, whose candidate lists could take seconds, it
-includes set-up. Takes some twenty minutes on a CPU; ``--only`` and ``--add`` measure parts of it.
+includes set-up. Takes five minutes on a CPU; ``--only`` and ``--add`` measure parts of it.
 """
 
 from __future__ import annotations
