@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco import TSP
 
-fast_tsp: Any = None
-with contextlib.suppress(ImportError):
-    import fast_tsp
+fast_tsp: Any = import_module("fast_tsp") if find_spec("fast_tsp") else None
 
 #: fast-tsp needs an n x n matrix of 16 bits and a copy of it: 1.6 GB at this size
 MOST_CITIES = 20_000
