@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,28 +21,18 @@ from pymoo_gpuaco.colony.trails import LEAST_MUTATED, draw_mutations, edges_apar
 _UNKNOWN_RUN = 1000  # iterations of a run whose length is unknown
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class _ColonyOfFirstTrail(AntColony):
-    """Colony whose trails start at a given value, or at that of its source."""
+def _check_first_trail(given: Any) -> None:
+    if get(given) is not None:
+        checks.real("first_trail", get(given), 1e-9, 1e9)
 
-    first_trail: Number | None = None
 
-    def _check(self) -> None:
-        super()._check()
-        if get(self.first_trail) is not None:
-            checks.real("first_trail", get(self.first_trail), 1e-9, 1e9)
-
-    def _first_trail(self, n: int) -> float:
-        given = get(self.first_trail)
-        return self._published_first_trail(n) if given is None else float(given)
-
-    @abstractmethod
-    def _published_first_trail(self, n: int) -> float:
-        """Return tau_0 of the source, in units of 1 / C_g."""
+def _given_or(given: Any, published: float) -> float:
+    """Return the first trail in units of 1 / C_g: the argument, or tau_0 of the source."""
+    return published if get(given) is None else float(get(given))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GPUAS(_ColonyOfFirstTrail):
+class GPUAS(AntColony):
     """Ant System (Dorigo, Maniezzo, Colorni 1996) with the selection rules of the two Hiroshima papers.
 
     Every ant deposits 1 / length of its tour on its edges. Defaults are those of the papers: no candidate lists and no
@@ -76,13 +65,15 @@ class GPUAS(_ColonyOfFirstTrail):
     trials: Count = 8
     switch: Number | None = None
     tournament_size: Count | None = None
+    first_trail: Number | None = None
 
     def _check(self) -> None:
         check_selection(get(self.selection), "GPUAS")
+        _check_first_trail(self.first_trail)
         super()._check()
 
-    def _published_first_trail(self, n: int) -> float:
-        return float(n)  # n / C_g, Eq. (1), Uchida et al. 2012
+    def _first_trail(self, n: int) -> float:
+        return _given_or(self.first_trail, float(n))  # n / C_g, Eq. (1), Uchida et al. 2012
 
     def _update(self, evaluated: Permutations) -> None:
         # Eqs. (4) to (6), Uchida et al. 2012: evaporation, then every ant deposits 1 / C_k
@@ -90,7 +81,7 @@ class GPUAS(_ColonyOfFirstTrail):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GPUEAS(_ColonyOfFirstTrail):
+class GPUEAS(AntColony):
     """Elitist Ant System (Dorigo, Maniezzo, Colorni 1996): all ants and the best tour so far deposit.
 
     Every ant deposits 1 / length of its tour, the best tour so far ``elitist_weight`` times as much. Defaults are those
@@ -113,21 +104,23 @@ class GPUEAS(_ColonyOfFirstTrail):
     candidate_list_size: Count | None = None
     local_search: Search = False
     elitist_weight: Number | None = None
+    first_trail: Number | None = None
 
     def _check(self) -> None:
         super()._check()
         weight = get(self.elitist_weight)
         if weight is not None:
             checks.real("elitist_weight", weight, 0.0, 1e6)
+        _check_first_trail(self.first_trail)
 
     @property
     def _weight(self) -> float:
         weight = get(self.elitist_weight)
         return float(self.instance.n if weight is None else weight)  # e = n, Box 3.1
 
-    def _published_first_trail(self, n: int) -> float:
+    def _first_trail(self, n: int) -> float:
         # tau_0 = (e + m) / (rho C_g), Box 3.1, Dorigo and Stuetzle 2004
-        return (self._weight + self.engine.n_ants) / float(get(self.rho))
+        return _given_or(self.first_trail, (self._weight + self.engine.n_ants) / float(get(self.rho)))
 
     def _update(self, evaluated: Permutations) -> None:
         # section 3.3.2, Dorigo and Stuetzle 2004: tau <- (1 - rho) tau, then 1 / C_k by every ant and e / C by the best
@@ -136,7 +129,7 @@ class GPUEAS(_ColonyOfFirstTrail):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GPURAS(_ColonyOfFirstTrail):
+class GPURAS(AntColony):
     """Rank-based Ant System (Bullnheimer, Hartl, Strauss 1999): deposits are weighted by the rank of a tour.
 
     The best w - 1 ants of an iteration deposit, the r-th with weight w - r, and the best tour so far with weight w.
@@ -159,15 +152,17 @@ class GPURAS(_ColonyOfFirstTrail):
     candidate_list_size: Count | None = None
     local_search: Search = False
     ranks: Count = 6
+    first_trail: Number | None = None
 
     def _check(self) -> None:
         super()._check()
         checks.integer("ranks", get(self.ranks), 2, 1 << 20)
+        _check_first_trail(self.first_trail)
 
-    def _published_first_trail(self, n: int) -> float:
+    def _first_trail(self, n: int) -> float:
         # tau_0 = 0.5 w (w - 1) / (rho C_g), Box 3.1, Dorigo and Stuetzle 2004
         w = int(get(self.ranks))
-        return 0.5 * w * (w - 1) / float(get(self.rho))
+        return _given_or(self.first_trail, 0.5 * w * (w - 1) / float(get(self.rho)))
 
     def _update(self, evaluated: Permutations) -> None:
         # section 3.3.3, Dorigo and Stuetzle 2004: (w - r) / C_r by the ants of rank r = 1 .. w-1, w / C by the best
