@@ -74,8 +74,9 @@ docs: .venv/docs
 look: docs
 	$(BIN)/python docs/look.py --pictures site-pictures
 
-# First, no headline table may be stale. Then sdist, and a wheel for every Linux with that C library (zig links to any); the wheel in an empty environment, and there
-# the tests that need no build: make release-check TESTS="tests/test_cli.py tests/test_tsplib.py"
+# First, no headline table may be stale. Then sdist, and a wheel for every Linux with that C library (zig links to any;
+# pip's build environment would hide it by PYTHONPATH); the wheel in an empty environment, and there the tests that need
+# no build: make release-check TESTS="tests/test_cli.py tests/test_tsplib.py"
 GLIBC := 2_17
 TARGET := $(shell uname -m)-linux-gnu.$(subst _,.,$(GLIBC))
 TESTS ?= tests
@@ -85,7 +86,7 @@ release-check: .venv/release compiled
 	$(BIN)/python benchmarks/register.py --check
 	rm -rf dist $(RELEASED)
 	$(BIN)/python -m build --sdist
-	CC="$(abspath $(BIN)/python) -m ziglang cc -target $(TARGET)" $(BIN)/pip wheel --no-deps --wheel-dir dist \
+	CC="env -u PYTHONPATH $(abspath $(BIN)/python) -m ziglang cc -target $(TARGET)" $(BIN)/pip wheel --no-deps --wheel-dir dist \
 		--config-settings=--build-option=--plat-name=manylinux_$(GLIBC)_$(shell uname -m) dist/*.tar.gz
 	$(BIN)/twine check --strict dist/*
 	$(PYTHON) -m venv $(RELEASED)
