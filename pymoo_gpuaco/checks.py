@@ -125,6 +125,11 @@ def optional_integer(name: str, value: Any, low: int, high: int | None = None) -
     return None if value is None else integer(name, value, low, high)
 
 
+def optional_real(name: str, value: Any, low: float, high: float) -> float | None:
+    """Return None for None, else the result of ``real``."""
+    return None if value is None else real(name, value, low, high)
+
+
 def unmasked(name: str, values: ArrayLike) -> NDArray[Any]:
     """Return the values as an array.
 

@@ -18,12 +18,8 @@ from pymoo_gpuaco.algorithms.individuals import Permutations
 from pymoo_gpuaco.colony.selection import check_selection
 from pymoo_gpuaco.colony.trails import LEAST_MUTATED, draw_mutations, edges_apart
 
+FIRST_TRAILS = 1e-9, 1e9  # least and largest ``first_trail``
 _UNKNOWN_RUN = 1000  # iterations of a run whose length is unknown
-
-
-def _check_first_trail(given: Any) -> None:
-    if get(given) is not None:
-        checks.real("first_trail", get(given), 1e-9, 1e9)
 
 
 def _given_or(given: Any, published: float) -> float:
@@ -69,7 +65,7 @@ class GPUAS(AntColony):
 
     def _check(self) -> None:
         check_selection(get(self.selection), "GPUAS")
-        _check_first_trail(self.first_trail)
+        checks.optional_real("first_trail", get(self.first_trail), *FIRST_TRAILS)
         super()._check()
 
     def _first_trail(self, n: int) -> float:
@@ -108,10 +104,8 @@ class GPUEAS(AntColony):
 
     def _check(self) -> None:
         super()._check()
-        weight = get(self.elitist_weight)
-        if weight is not None:
-            checks.real("elitist_weight", weight, 0.0, 1e6)
-        _check_first_trail(self.first_trail)
+        checks.optional_real("elitist_weight", get(self.elitist_weight), 0.0, 1e6)
+        checks.optional_real("first_trail", get(self.first_trail), *FIRST_TRAILS)
 
     @property
     def _weight(self) -> float:
@@ -157,7 +151,7 @@ class GPURAS(AntColony):
     def _check(self) -> None:
         super()._check()
         checks.integer("ranks", get(self.ranks), 2, 1 << 20)
-        _check_first_trail(self.first_trail)
+        checks.optional_real("first_trail", get(self.first_trail), *FIRST_TRAILS)
 
     def _first_trail(self, n: int) -> float:
         # tau_0 = 0.5 w (w - 1) / (rho C_g), Box 3.1, Dorigo and Stuetzle 2004

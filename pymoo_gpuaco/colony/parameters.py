@@ -79,8 +79,7 @@ class LocalSearch(checks.KnownKeywords):
     def __post_init__(self) -> None:
         """Validate."""
         checks.choice("local_search.moves", self.moves, MOVES)
-        if self.kicks is not None:
-            checks.real("local_search.kicks", self.kicks, 0.0, 1000.0)
+        checks.optional_real("local_search.kicks", self.kicks, 0.0, 1000.0)
         checks.optional_integer("local_search.kick_length", self.kick_length, 1)
         if self.in_windows and self.kick_length is not None:
             raise ValueError(
@@ -206,12 +205,10 @@ class ColonyParameters:
         checks.choice("selection", self.selection, SELECTIONS)
         checks.choice("tabu", self.tabu, TABUS)
         checks.integer("trials", self.trials, 1, 1 << 20)
-        if self.switch is not None:
-            checks.real("switch", self.switch, 0.0, 1.0)
+        checks.optional_real("switch", self.switch, 0.0, 1.0)
         checks.optional_integer("tournament_size", self.tournament_size, 1, 1024)
         checks.real("q0", self.q0, 0.0, 1.0)
-        if self.xi is not None:
-            checks.real("xi", self.xi, 0.0, 1.0)
+        checks.optional_real("xi", self.xi, 0.0, 1.0)
         checks.integer("local_update_period", self.local_update_period, 1)
         checks.flag("together", self.together)
         checks.integer("trails_per_node", self.trails_per_node, 1, 1024)
