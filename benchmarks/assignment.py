@@ -11,6 +11,7 @@ short tabu search, all on one core.
 
 from __future__ import annotations
 
+import os
 import re
 import statistics
 import subprocess
@@ -66,11 +67,11 @@ def gap_of(value: float, problem: QAP) -> float:
 
 def measure(problems: dict[str, QAP], arguments: Any) -> None:
     """Measure `GPUMMASQAP()` alone; several starts are another result than one."""
-    starts = len(arguments.starts) > 1
+    several = len(arguments.starts) > 1
     table = Table(
-        f"{'gpu' if arguments.backend == 'cuda' else 'cpu'}_assignment{'_starts' if starts else ''}",
+        f"{'gpu' if arguments.backend == 'cuda' else 'cpu'}_assignment{'_starts' if several else ''}",
         "Quadratic assignment: starts by trails and by perturbing the best placement"
-        if starts
+        if several
         else "Quadratic assignment: time to the best known value, and gap",
         "instance | start | locations | best known | reached | median s to it:2 | gap %, 1 s:3 | gap %, end:3 | "
         "limit s",
@@ -92,7 +93,7 @@ def measure(problems: dict[str, QAP], arguments: Any) -> None:
                 given["tabu_iterations"] = min(arguments.tabu * problem.n_var, MOST_TABU_ITERATIONS)
             minimize(problem, GPUMMASQAP(**given), ("n_gen", 1), seed=0)  # compiles
             found = [run(problem, seconds, s, **given) for s in seeds[: MOST_SEEDS_OF_HARD if hard else None]]
-            times = [one.at if one.best <= float(problem.best_known or 0) else np.inf for one in found]
+            times = [one.at if gap_of(one.best, problem) <= 0.0 else np.inf for one in found]
             median = statistics.median(times)
             early = [one.early for one in found]
             reached = f"{sum(np.isfinite(times))} of {len(times)}"
@@ -134,7 +135,8 @@ def run_acotspqap(program: Path, file: Path, seconds: float, seed: int, best: fl
 
 
 def compare(problems: dict[str, QAP], arguments: Any) -> None:
-    """Measure other programs beside, on one core; PYMOO_GPUACO_THREADS must be 1. All times are processor time."""
+    """Measure other programs beside, on one core. All times are processor time."""
+    os.environ["PYMOO_GPUACO_THREADS"] = "1"
     CLOCK.wall = CLOCK.monotonic = time.process_time
     peers = ["SciPy"] + ["ACOTSPQAP"] * (arguments.acotspqap is not None)
     header = "instance | locations | gap %:3" + "".join(f" | {peer} gap %:3" for peer in peers)

@@ -14,7 +14,6 @@ installed.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -31,7 +30,6 @@ class Step(NamedTuple):
     results: tuple[str, ...]  # that it writes; the last one is complete when the command ends
     script: str
     arguments: tuple[str, ...] = ()
-    variables: tuple[tuple[str, str], ...] = ()  # of the environment
 
 
 def _gaps(minutes: float, seeds: int, *instances: str) -> Step:
@@ -67,7 +65,6 @@ SEVERAL_GPUS = (
     Step(4.0, ("several_gpus",), "several_gpus", ("--devices", "1", "2", "--instances", "random:100000")),
     Step(4.0, ("record_run_pla85900",), "record_run", ("--seconds", "220", "--instances", "pla85900")),
 )
-_ON_ONE_CORE = (("PYMOO_GPUACO_THREADS", "1"),)
 CPU = (
     Step(40.0, ("cpu_gap_over_time",), "cpu_gap_over_time", ("--seeds", "5")),
     Step(13.0, ("family_time", "family_tours"), "family", ("--minutes", "15")),
@@ -76,7 +73,6 @@ CPU = (
         ("cpu_assignment_beside",),
         "assignment",
         ("--beside", "--backend", "cpu", "--seeds", "3", "--seconds", "5", "--acotspqap", "PROGRAM"),
-        _ON_ONE_CORE,
     ),
     Step(1.0, ("cpu_acotsp",), "acotsp", ("--tours", "5000", "--program", "PROGRAM")),
     Step(2.0, ("cpu_first_run",), "cpu_first_run"),
@@ -115,13 +111,12 @@ def plan_of(arguments: Any) -> list[Step]:
     programs: dict[str, Path | None] = {"acotsp": arguments.acotsp, "assignment": arguments.acotspqap}
     steps = []
     for step in PLANS[arguments.plan]:
-        given = [
-            str(programs[step.script]) if argument == "PROGRAM" else argument for argument in step.arguments
-        ]
-        if "None" in given:
+        program = programs.get(step.script)
+        if "PROGRAM" in step.arguments and program is None:
             print(f"== {step.script}: no program to compare with")
-        else:
-            steps.append(step._replace(arguments=tuple(given)))
+            continue
+        given = (str(program) if argument == "PROGRAM" else argument for argument in step.arguments)
+        steps.append(step._replace(arguments=tuple(given)))
     return steps
 
 
@@ -154,7 +149,6 @@ def main() -> int:
                 [sys.executable, str(ROOT / "benchmarks" / f"{script}.py"), *folder, *options],
                 timeout=min(left, 120.0 * step.minutes),
                 check=False,
-                env={**os.environ, **dict(step.variables)},
             ).returncode
         except subprocess.TimeoutExpired:
             code = 124
