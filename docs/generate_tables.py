@@ -487,6 +487,12 @@ def cores_in_short(result: dict[str, Any] | None) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _in_every_run(reached: str) -> bool:
+    """Return True for "5 of 5"."""
+    count, runs = reached.split(" of ")
+    return count == runs
+
+
 def assignment_in_short(result: dict[str, Any] | None) -> str:
     """Return a sentence on the instances of QAPLIB that reach their best known values."""
     if result is None:
@@ -494,10 +500,8 @@ def assignment_in_short(result: dict[str, Any] | None) -> str:
     names = ("reached", "median s to it", "gap %, end", "limit s")
     columns = [result["columns"].index(c) for c in names]
     rows = [[row[c] for c in columns] for row in result["rows"]]
-    always = [
-        seconds for reached, seconds, *_ in rows if reached.split(" of ")[0] == reached.split(" of ")[1]
-    ]
-    others = [(gap, limit) for (reached, _, gap, limit) in rows if len(set(reached.split(" of "))) > 1]
+    always = [seconds for reached, seconds, *_ in rows if _in_every_run(reached)]
+    others = [(gap, limit) for reached, _, gap, limit in rows if not _in_every_run(reached)]
     sentence = (
         f"Of {len(rows)} instances of QAPLIB `GPUMMASQAP()` on an H200 brings {len(always)} to the best known value in "
         f"every run, {sum(seconds <= 1.0 for seconds in always)} of them within a second"
