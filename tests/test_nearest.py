@@ -10,7 +10,7 @@ from pymoo.optimize import minimize
 
 from pymoo_gpuaco import TSP, GPUMemetic
 from pymoo_gpuaco.candidates import start
-from pymoo_gpuaco.candidates.nearest import chained_nearest, nearest_both_ways
+from pymoo_gpuaco.candidates.nearest import chained_nearest, nearest_both_ways, nearest_by_matrix
 from pymoo_gpuaco.candidates.points import at_one_point, with_equal_rows
 from pymoo_gpuaco.memetic.parameters import MemeticParameters
 from pymoo_gpuaco.problems.metrics import METRICS, distances
@@ -50,6 +50,16 @@ def test_the_nearest_both_ways_are_those_of_rows_and_of_columns(given_, k, usual
         wanted = matrix[rows, columns[b]] - to_leave
         assert back.ids[b].tolist() == in_order(wanted, int(np.flatnonzero(own == b)[0]), k)
         assert back.distances[b].tolist() == wanted[back.ids[b]].tolist()
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+@pytest.mark.parametrize("n", [9, 230])
+def test_rows_of_a_matrix_are_searched_by_any_number_of_threads(n, threads, monkeypatch):
+    monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
+    matrix = np.random.default_rng(n).integers(1, 9, (n, n)).astype(float)
+    found = nearest_by_matrix(matrix, 8)
+    assert found.ids.tolist() == [in_order(matrix[city], city, 8) for city in range(n)]
+    np.testing.assert_array_equal(found.distances, np.take_along_axis(matrix, found.ids.astype(int), axis=1))
 
 
 def test_no_city_lists_itself_where_few_edges_are_allowed():

@@ -19,10 +19,12 @@ from pymoo_gpuaco.runtime.compiled import (
     compiled_callee,
     inlined,
 )
+from pymoo_gpuaco.runtime.threads import parallel_for, thread_count
 
 # Cities queried beyond k + 1: of cities at equal rounded distance the lower id then wins, except in crowded cases, and
 # the query includes neighbours that the rounding of the tree puts in another order.
 _SPARE = 8
+_SPREAD_FROM = 200  # rows of a matrix: fewer take less time than waking threads
 # Entries per query: bounds the temporaries to some tens of megabytes.
 _BLOCK_ENTRIES = 1 << 19
 
@@ -93,9 +95,14 @@ def nearest_by_matrix(
 
     cities : (m,), k < m: search among these only, by their places in this list; None: all cities.
     """
-    place = np.arange(len(matrix) if cities is None else len(cities), dtype=np.int32)
-    cities, nothing = place if cities is None else cities, np.zeros(len(place))
-    return nearest_both_ways(matrix, cities, cities, place, k, nothing, nothing)[0]
+    cities = np.arange(len(matrix), dtype=np.int32) if cities is None else cities
+    found = _empty_lists(len(cities), k)
+
+    def work(_: int, first: int, last: int) -> None:
+        _search_rows(matrix, cities, first, last, *found)
+
+    parallel_for(work, len(cities), thread_count() if len(cities) >= _SPREAD_FROM else 1)
+    return found
 
 
 def nearest_both_ways(
@@ -154,6 +161,21 @@ def _sort(places, lengths, at):  # type: ignore[no-untyped-def]
         places[at, 0], lengths[at, 0] = places[at, size], lengths[at, size]
         places[at, size], lengths[at, size] = place, length
         _sink(places, lengths, at, size)
+
+
+@compiled
+def _search_rows(
+    matrix: Float64_2d, cities: Int32_1d, first: int, last: int, places: Int32_2d, lengths: Float64_2d
+) -> None:
+    """Find the nearest cities of cities first .. last-1."""
+    k = places.shape[1]
+    for a in range(first, last):
+        for b in range(cities.shape[0]):
+            length = matrix[cities[a], cities[b]]
+            if (length < lengths[a, 0] or places[a, 0] < 0) and b != a:
+                places[a, 0], lengths[a, 0] = b, length
+                _sink(places, lengths, a, k)
+        _sort(places, lengths, a)
 
 
 @compiled
