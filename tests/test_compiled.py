@@ -22,7 +22,7 @@ import pymoo_gpuaco
 from pymoo_gpuaco.backends.cpu.improver import improve_tours
 from pymoo_gpuaco.backends.cpu.workspace import make_workspace
 from pymoo_gpuaco.candidates.points import _fill_rows
-from pymoo_gpuaco.candidates.start import _take_edges
+from pymoo_gpuaco.candidates.start import take_edges
 from pymoo_gpuaco.problems.metrics import Graph
 from pymoo_gpuaco.problems.summation import tour_length
 from pymoo_gpuaco.runtime import compiled as calls
@@ -243,5 +243,5 @@ def test_a_key_out_of_range_is_refused(key):
 @pytest.mark.parametrize("value", [1, "yes", None, 2.5])
 def test_a_bool_is_not_made_of_something_else(value):
     edges = np.zeros((0, 2), np.int32)
-    with pytest.raises(TypeError, match=r"_take_edges\(\): directed must be of type bool, got"):
-        _take_edges(edges, 0, 0, edges, value)
+    with pytest.raises(TypeError, match=r"take_edges\(\): directed must be of type bool, got"):
+        take_edges(edges, 0, 0, edges, value)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import GPUMemetic, checkpoint
-from pymoo_gpuaco.candidates.start import varied_tours
+from pymoo_gpuaco.candidates.varied import varied_tours
 from pymoo_gpuaco.memetic import evolution as module
 from pymoo_gpuaco.memetic.eax import evolve
 from pymoo_gpuaco.memetic.evolution import Evolution

@@ -111,19 +111,6 @@ def test_tours_do_not_depend_on_the_number_of_threads(monkeypatch):
     np.testing.assert_array_equal(tours[0], tours[1])
 
 
-@pytest.mark.parametrize("metric", ["EUC_2D", "MAN_2D", "MAX_2D"])
-@pytest.mark.parametrize("n", [5, 12, 900])
-def test_many_threads_make_the_same_varied_tours(n, metric, monkeypatch):
-    places = np.random.default_rng(n).permutation(10_000)[:n]  # all different
-    instance = listed_instance(TSP(np.column_stack([places // 100, places % 100]), metric), min(8, n - 1))
-    tours = []
-    for threads in (start.MANY_THREADS - 1, start.MANY_THREADS):
-        monkeypatch.setenv("PYMOO_GPUACO_THREADS", str(threads))
-        tours.append(start.varied_tours(instance, start.MANY_THREADS, 3))
-    np.testing.assert_array_equal(tours[0], tours[1])
-    assert n < 900 or len({tuple(tour) for tour in tours[0]}) == start.MANY_THREADS
-
-
 def test_greedy_does_not_depend_on_how_many_edges_are_looked_at_together(monkeypatch):
     instance = listed_instance(TSP(np.random.default_rng(6).integers(0, 40, size=(2000, 2)), "EUC_2D"), 8)
     usual = greedy_tour(instance)

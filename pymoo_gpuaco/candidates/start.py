@@ -13,50 +13,28 @@ The key of an edge is its length in single precision, whose bits sort like it, f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.nearest import chained_nearest, nearest_both_ways
-from pymoo_gpuaco.candidates.points import at_one_point
-from pymoo_gpuaco.candidates.quadrant import (
-    ListWorkspace,
-    has_quadrants,
-    list_distinct_points,
-    make_list_workspace,
-    measure_of,
-)
 from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.runtime.compiled import (
     Float64_2d,
     Int32_1d,
     Int32_2d,
-    Int64_1d,
     UInt64_1d,
     compiled,
-    compiled_callee,
     inlined,
-    struct,
 )
-from pymoo_gpuaco.runtime.intrinsics import as_matrix
-from pymoo_gpuaco.runtime.philox import generator
-from pymoo_gpuaco.runtime.stop import Stop
 from pymoo_gpuaco.runtime.threads import parallel_for, thread_count
 
-_FIRST_CANDIDATES = 6  # candidates per city in the first round: more cost time and change nothing
-_NEAR_ENDS = 8  # near ends of an end in a later round
+FIRST_CANDIDATES = 6  # candidates per city in the first round: more cost time and change nothing
+NEAR_ENDS = 8  # near ends of an end in a later round
 _ENTRIES_PER_BLOCK = 1 << 22  # entries of a matrix per copy
 # Edges that all threads filter before one thread takes them in turn: most of them no longer join two ends.
 _EDGES_PER_FILTER = 1 << 18
-_SPREAD = 0.3  # maximum random extension of a distance
-# From this number of threads on, compiled code makes a varied tour in one call: short calls that need the interpreter's
-# lock let threads wait for each other.
-MANY_THREADS = 8
-_DIGIT = 11  # bits of a key that are sorted at a time
-_END = 2  # the column of the other end
+END = 2  # the column of the other end
 
 
 def greedy_tour(
@@ -72,13 +50,13 @@ def greedy_tour(
     """
     ids = instance.neighbours if ids is None else ids
     lengths = instance.neighbour_distances if lengths is None else lengths
-    k, n, directed = min(_FIRST_CANDIDATES, ids.shape[1]), instance.n, not instance.symmetric
+    k, n, directed = min(FIRST_CANDIDATES, ids.shape[1]), instance.n, not instance.symmetric
     paths = np.full((n, 3), -1, np.int32)
-    paths[:, _END] = np.arange(n)
+    paths[:, END] = np.arange(n)
     left = n
     if instance.partner is not None:  # take the fixed edges
         fixed = np.flatnonzero(instance.partner >= 0)
-        paths[fixed, 0] = paths[fixed, _END] = instance.partner[fixed]
+        paths[fixed, 0] = paths[fixed, END] = instance.partner[fixed]
         left -= len(fixed) // 2
     all_cities = np.empty(0, np.int32)  # empty: all cities are ends
     left -= _join(
@@ -97,54 +75,12 @@ def greedy_tour(
         left -= joined
     if dummy_waits:
         end = int(np.flatnonzero(paths[:, 1] < 0)[0])
-        other = paths[end, _END]
+        other = paths[end, END]
         paths[end, 0 if paths[end, 0] < 0 else 1], paths[dummy, 0] = dummy, end
-        paths[end, _END], paths[dummy, _END], paths[other, _END] = -1, other, dummy
+        paths[end, END], paths[dummy, END], paths[other, END] = -1, other, dummy
     tour = np.empty(n, np.int32)
-    _walk(paths, directed, tour)
+    walk(paths, directed, tour)
     return tour
-
-
-def varied_tours(
-    instance: ListedInstance, count: int, key: int, stop: Stop | None = None
-) -> NDArray[np.int32]:
-    """Return (count, n) greedy tours, each by distances that are randomly up to 30 % longer.
-
-    They differ in long edges, which a search changes least. ``key`` in [0, 2**64) determines the random numbers. If
-    ``stop`` ends the call, fewer tours are returned.
-    """
-    tours, made = np.empty((count, instance.n), np.int32), np.zeros(count, bool)
-    ids, usual, stop = instance.neighbours, instance.neighbour_distances, Stop() if stop is None else stop
-    k, metric, threads = (
-        min(_FIRST_CANDIDATES, ids.shape[1]),
-        int(instance.metric),
-        min(count, thread_count()),
-    )
-    at_once = threads >= MANY_THREADS and _has_distinct_points(instance)
-    near = np.ascontiguousarray(ids[:, :k])
-
-    def work(_: int, numbers: Iterator[int]) -> None:
-        w = _make_workspace(instance.n, k) if at_once else None
-        for number in numbers:
-            if stop.ended():
-                break
-            lengths = usual * (1.0 + _SPREAD * generator(key, number + 1).random(usual.shape))
-            if w is None:
-                tours[number] = greedy_tour(instance, lengths=lengths)
-            else:
-                _match(metric, measure_of(metric), instance.coords, ids, lengths, near, w, tours[number])
-            made[number] = True
-
-    stop.reset()
-    stop.parallel_dynamic(work, count, threads)
-    return tours[made]
-
-
-def _has_distinct_points(instance: ListedInstance) -> bool:
-    """Return True if the cities are different points in a plane, without fixed edges."""
-    if instance.form is not None or instance.partner is not None:
-        return False
-    return has_quadrants(instance.metric, instance.coords) and not at_one_point(instance.coords).any
 
 
 def _edges_of_lists(
@@ -158,7 +94,7 @@ def _edges_of_lists(
     keys, found = np.empty(n * k, np.uint64), np.zeros((threads, 2), np.int64)
 
     def work(part: int, first: int, last: int) -> None:
-        found[part] = k * first, _write_edges(ids, lengths, k, directed, first, last, keys)
+        found[part] = k * first, write_edges(ids, lengths, k, directed, first, last, keys)
 
     parallel_for(work, n, threads)
     m = 0
@@ -184,7 +120,7 @@ def _edges_between_ends(
     An end lists at most one end of its own path, so with two or more paths some edge joins two of them.
     """
     ends = np.flatnonzero(paths[: len(instance.real_coords), 1] < 0).astype(np.int32)
-    k = min(_NEAR_ENDS, len(ends) - 1)
+    k = min(NEAR_ENDS, len(ends) - 1)
     near, length = chained_nearest(instance.metric, instance.coords[ends], k, per_quadrant=None)
     return ends, ends, near, length
 
@@ -200,13 +136,13 @@ def _edges_by_matrix(
     if instance.form is not None and instance.form.doubled:
         return _edges_of_twins(instance, paths, starts)
     goals = starts if instance.symmetric else np.flatnonzero(paths[:, 0] < 0).astype(np.int32)
-    k = min(_NEAR_ENDS, len(goals))
+    k = min(NEAR_ENDS, len(goals))
     near, lengths = np.empty((len(starts), k), np.int32), np.empty((len(starts), k))
     rows = max(1, _ENTRIES_PER_BLOCK // len(goals))
     for first in range(0, len(starts), rows):
         block = starts[first : first + rows]
         length = instance.distance(block[:, None], goals[None, :])
-        own = (goals == block[:, None]) | (goals == paths[block, _END][:, None])
+        own = (goals == block[:, None]) | (goals == paths[block, END][:, None])
         length[own] = np.inf
         nearest, row = np.argpartition(length, k - 1, axis=1)[:, :k], np.arange(len(block))
         # Of many ends as far as the k-th, the next one in order is listed. Otherwise all would list the same few, and a
@@ -228,8 +164,8 @@ def _edges_of_twins(
     """
     assert instance.form is not None
     entered, left = ends[ends % 2 == 0], ends[ends % 2 == 1]
-    own = np.searchsorted(entered, paths[left, _END]).astype(np.int32)
-    k, nothing = min(_NEAR_ENDS, len(entered) - 1), np.zeros(len(entered))
+    own = np.searchsorted(entered, paths[left, END]).astype(np.int32)
+    k, nothing = min(NEAR_ENDS, len(entered) - 1), np.zeros(len(entered))
     onward, back = nearest_both_ways(instance.matrix, left >> 1, entered >> 1, own, k, nothing, nothing)
     return (
         np.concatenate([left, entered]),
@@ -265,113 +201,23 @@ def _join(
         def work(part: int, first: int, last: int, some: NDArray[np.uint64] = some) -> None:
             counts[part] = (
                 first,
-                _filter_possible(some, ends, others, near, paths, directed, first, last, edges),
+                filter_possible(some, ends, others, near, paths, directed, first, last, edges),
             )
 
         parallel_for(work, len(some), threads)
         for first, count in counts.tolist():
-            taken += int(_take_edges(edges, first, first + count, paths, directed))
+            taken += int(take_edges(edges, first, first + count, paths, directed))
     return taken
 
 
-@struct
-class _Workspace(NamedTuple):
-    """Arrays of one thread for a tour of n cities with at most k candidates each."""
-
-    keys: UInt64_1d  # (n k,)
-    sorted_keys: UInt64_1d  # (n k,)
-    counts: Int64_1d  # (2^_DIGIT,)
-    edges: Int32_2d  # (n k, 2)
-    paths: Int32_2d  # (n, 3)
-    no_ends: Int32_1d  # (0,)
-    ends: Int32_1d  # (n,)
-    coords: Float64_2d  # (n, 3) of the ends
-    lists: ListWorkspace  # of the ends
-
-
-def _make_workspace(n: int, k: int) -> _Workspace:
-    """Allocate the arrays for n cities; memory that is never written is not taken."""
-    most = n * max(k, _NEAR_ENDS)
-    return _Workspace(
-        np.empty(most, np.uint64),
-        np.empty(most, np.uint64),
-        np.empty(1 << _DIGIT, np.int64),
-        np.empty((most, 2), np.int32),
-        np.empty((n, 3), np.int32),
-        np.empty(0, np.int32),
-        np.empty(n, np.int32),
-        np.empty((n, 3)),
-        make_list_workspace(n, _NEAR_ENDS),
-    )
-
-
-@compiled
-def _match(
-    metric: int,
-    measure: int,
-    coords: Float64_2d,
-    ids: Int32_2d,
-    lengths: Float64_2d,
-    near: Int32_2d,
-    w: _Workspace,
-    tour: Int32_1d,
-) -> None:
-    """Write the tour that `greedy_tour` makes of distinct points in a plane, in one thread.
-
-    near : (n, k) the first candidates of each city, k as in the first round.
-    """
-    n = coords.shape[0]
-    for city in range(n):
-        w.paths[city, 0] = w.paths[city, 1] = -1
-        w.paths[city, _END] = city
-    m = _write_edges(ids, lengths, near.shape[1], False, 0, n, w.keys)
-    left = n - _take_shortest(m, w.no_ends, near, w)
-    while left > 1:
-        e = 0
-        for city in range(n):
-            if w.paths[city, 1] < 0:
-                w.ends[e] = city
-                for axis in range(3):
-                    w.coords[e, axis] = coords[city, axis]
-                e += 1
-        k = min(_NEAR_ENDS, e - 1)
-        list_distinct_points(metric, measure, w.coords[:e], k, w.lists)
-        for edge in range(e * k):
-            w.keys[edge] = _key_of(w.lists.lengths[edge], edge)
-        left -= _take_shortest(e * k, w.ends[:e], as_matrix(w.lists.ids, e, k), w)
-    _walk(w.paths, False, tour)
-
-
-@compiled_callee
-def _take_shortest(m, ends, near, w):  # type: ignore[no-untyped-def]
-    """Take edges of the first m keys that join two paths, shortest first; return their number. See `_join`."""
-    keys, other = w.keys, w.sorted_keys
-    for digit in range(3):  # the lengths, from their low bits on; edges of one length remain in order
-        shift = np.uint64(32 + _DIGIT * digit)
-        for value in range(1 << _DIGIT):
-            w.counts[value] = 0
-        for edge in range(m):
-            w.counts[np.int64(keys[edge] >> shift) & ((1 << _DIGIT) - 1)] += 1
-        before = 0
-        for value in range(1 << _DIGIT):
-            before, w.counts[value] = before + w.counts[value], before
-        for edge in range(m):
-            value = np.int64(keys[edge] >> shift) & ((1 << _DIGIT) - 1)
-            other[w.counts[value]] = keys[edge]
-            w.counts[value] += 1
-        keys, other = other, keys
-    count = _filter_possible(keys[:m], ends, ends, near, w.paths, False, 0, m, w.edges)
-    return _take_edges(w.edges, 0, count, w.paths, False)
-
-
 @inlined
-def _key_of(length, edge):  # type: ignore[no-untyped-def]
+def key_of(length, edge):  # type: ignore[no-untyped-def]
     """Return the key of one edge."""
     return (np.uint64(np.float32(length).view(np.uint32)) << np.uint64(32)) | np.uint64(edge)
 
 
 @compiled
-def _write_edges(
+def write_edges(
     ids: Int32_2d, lengths: Float64_2d, k: int, directed: bool, first: int, last: int, keys: UInt64_1d
 ) -> int:
     """Write the keys of the edges of cities first .. last-1 from place k first on; return their number."""
@@ -379,7 +225,7 @@ def _write_edges(
     for i in range(first, last):
         for s in range(k):
             j = ids[i, s]
-            keys[m] = _key_of(lengths[i, s], k * i + s)  # always: a branch would cost more
+            keys[m] = key_of(lengths[i, s], k * i + s)  # always: a branch would cost more
             m += 1 if j > i or directed or not _is_listed(ids, k, j, i) else 0
     return m - k * first
 
@@ -396,13 +242,13 @@ def _is_listed(ids, k, i, j):  # type: ignore[no-untyped-def]
 @inlined
 def _joins(paths, i, j, directed):  # type: ignore[no-untyped-def]
     """Return True if an edge from i to j joins two paths."""
-    if paths[i, _END] < 0 or paths[j, _END] < 0 or paths[i, _END] == j or i == j:
+    if paths[i, END] < 0 or paths[j, END] < 0 or paths[i, END] == j or i == j:
         return False
     return not directed or (paths[i, 1] < 0 and paths[j, 0] < 0)
 
 
 @compiled
-def _filter_possible(
+def filter_possible(
     keys: UInt64_1d,
     ends: Int32_1d,
     others: Int32_1d,
@@ -428,7 +274,7 @@ def _filter_possible(
 
 
 @compiled
-def _take_edges(edges: Int32_2d, first: int, last: int, paths: Int32_2d, directed: bool) -> int:
+def take_edges(edges: Int32_2d, first: int, last: int, paths: Int32_2d, directed: bool) -> int:
     """Match greedily over edges first .. last-1 in their order; see `_join`."""
     taken = 0
     for edge in range(first, last):
@@ -437,16 +283,16 @@ def _take_edges(edges: Int32_2d, first: int, last: int, paths: Int32_2d, directe
             continue
         slot_i = 1 if directed or paths[i, 0] >= 0 else 0
         slot_j = 0 if directed or paths[j, 0] < 0 else 1
-        start, end = paths[i, _END], paths[j, _END]
-        paths[i, _END] = paths[j, _END] = -1
+        start, end = paths[i, END], paths[j, END]
+        paths[i, END] = paths[j, END] = -1
         paths[i, slot_i], paths[j, slot_j] = j, i
-        paths[start, _END], paths[end, _END] = end, start
+        paths[start, END], paths[end, END] = end, start
         taken += 1
     return taken
 
 
 @compiled
-def _walk(paths: Int32_2d, directed: bool, tour: Int32_1d) -> None:
+def walk(paths: Int32_2d, directed: bool, tour: Int32_1d) -> None:
     """Write the cities of the path, from its first end (if undirected, the lower city)."""
     before, city = np.int64(-1), np.int64(0)
     while paths[city, 0] >= 0 and (directed or paths[city, 1] >= 0):

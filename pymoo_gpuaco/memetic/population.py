@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.start import varied_tours
+from pymoo_gpuaco.candidates.varied import varied_tours
 from pymoo_gpuaco.memetic.assembly import assemble
 from pymoo_gpuaco.memetic.device import SearchDevice
 from pymoo_gpuaco.memetic.eax import Evolved, evolve
