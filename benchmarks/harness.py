@@ -206,7 +206,7 @@ def commit() -> str:
 
 def holds(measured: str, script: str) -> bool:
     """Return True if what a script measured at a commit holds for this code."""
-    return measured == commit() or later_commits(measured, MEASURES.get(script, ())) == 0
+    return measured == commit() or later_commits(measured, MEASURES.get(script, ()), script) == 0
 
 
 def _git(*arguments: str) -> str:

@@ -72,7 +72,7 @@ def test_measured_paths_exist(register: ModuleType) -> None:
             assert (ROOT / path).exists(), (script, path)
 
 
-def testlater_commits_count_those_that_changed_a_path(
+def test_later_commits_count_those_that_changed_a_path(
     register: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def git(*arguments: str) -> str:
@@ -90,3 +90,22 @@ def testlater_commits_count_those_that_changed_a_path(
     assert [register.later_commits(commit, ("kernel",)) for commit in commits] == [2, 2, 1, 0]
     assert register.later_commits("0" * 40, ("kernel",)) is None
     assert register.later_commits(f"{commits[-1]}-dirty", ("kernel",)) is None
+    monkeypatch.setattr(register, "WITHOUT_EFFECT", {commits[2][:8]: (("speed",), "a comment")})
+    of_script = [register.later_commits(commit, ("kernel",), "speed") for commit in commits]
+    assert of_script == [1, 1, 1, 0]
+    assert register.later_commits(commits[0], ("kernel",), "quality") == 2
+
+
+def test_commits_without_effect_changed_the_paths_of_their_scripts(register: ModuleType) -> None:
+    def git(*arguments: str) -> str:
+        answer = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+        return answer.stdout.strip()
+
+    if git("rev-parse", "--is-shallow-repository") != "false":
+        pytest.skip("a checkout without the whole history")
+    for commit, (scripts, reason) in register.WITHOUT_EFFECT.items():
+        assert reason.endswith(".")
+        git("merge-base", "--is-ancestor", commit, "HEAD")  # raises CalledProcessError
+        for script in scripts:
+            listed = git("log", "-1", "--format=%h", commit, "--", *register.MEASURES[script])
+            assert listed.startswith(commit[:7]), (commit, script)
