@@ -117,10 +117,7 @@ RENAMED = {
     **dict.fromkeys(
         (
             "gpu_atsp",
-            "gpu_growth",
             "gpu_profile_windows",
-            "gpu_time_limits",
-            "gpu_time_to_optimum",
             "islands_cpu",
             "islands_gpu",
         ),
