@@ -15,6 +15,7 @@ from pymoo_gpuaco.backends.cuda.instance import ListPlan
 from pymoo_gpuaco.backends.cuda.walks import acs
 from pymoo_gpuaco.backends.cuda.walks.acs import heuristic
 from pymoo_gpuaco.backends.cuda.walks.rules import rule_shape
+from pymoo_gpuaco.backends.cuda.walks.walk import row_shape, tabu_bytes
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.problems import TSP
@@ -185,6 +186,24 @@ def test_fewer_ants_share_a_block_where_their_memory_does_not_fit():
     lanes, shape = shape_of(1000, tight, selection="acceptance_tournament", tournament_size=4)
     assert (lanes, shape.ants_per_block, shape.in_shared) == (16, 2, True)
     assert not shape_of(1000, tight, selection="compressed")[1].in_shared
+
+
+@pytest.mark.parametrize(
+    ("tabu", "ants", "resident"),
+    [
+        ("bitmask", 1000, True),  # 128 bytes an ant
+        ("list", 1100, True),  # 4,000 bytes an ant, eleven ants a block
+        ("list", 1200, False),
+        ("compact", 2200, True),  # 2,000 bytes an ant, 22 ants a block
+        ("compact", 2300, False),
+    ],
+)
+def test_rows_are_in_shared_memory_if_they_fit_beside_the_ants_of_a_block(tabu, ants, resident):
+    # 160,000 bytes of rows leave room for 44,800 bytes of ants; 100 multiprocessors have one block each
+    shape, found = row_shape(ants, tabu_bytes(tabu, 1000), 160_000, LIMITS)
+    assert found is resident
+    if resident:
+        assert (shape.blocks, shape.ants_per_block) == (100, ants // 100)
 
 
 @pytest.mark.parametrize("beta", [0.0, 1.0, 20.0])

@@ -61,10 +61,15 @@ def make_shape(m: int, together: int, ant_bytes: int, limits: DeviceLimits) -> S
     return Shape(blocks, together, ant_bytes, in_shared)
 
 
-def resident_shape(m: int, ant_bytes: int, limits: DeviceLimits) -> Shape:
-    """Return the shape of one block per multiprocessor, which copies the rows once for all its ants."""
+def row_shape(m: int, ant_bytes: int, row_bytes: int, limits: DeviceLimits) -> tuple[Shape, bool]:
+    """Return the shape for ants that share rows of ``row_bytes``, and True if these are in shared memory.
+
+    Then a multiprocessor has one block, which copies the rows once for all its ants.
+    """
     together = min(MOST_RESIDENT, ants_per_multiprocessor(m, limits))
-    return Shape(min(-(-m // together), limits.multiprocessors), together, ant_bytes, True)
+    if row_bytes + together * ant_bytes > limits.shared_bytes:
+        return free_shape(m, ant_bytes, limits), False
+    return Shape(min(-(-m // together), limits.multiprocessors), together, ant_bytes, True), True
 
 
 class Walk(KernelGroup, ABC):
@@ -121,8 +126,7 @@ class RowWalk(FreeWalk):
         tabu = "bitmask" if p.tabu == "auto" else p.tabu
         size = tabu_bytes(tabu, n)
         row_bytes = n * context.lists.stride * (4 + node_bytes(n)) + (inverse_bytes(n) if all_cities else 0)
-        resident = row_bytes + MOST_RESIDENT * size <= limits.shared_bytes
-        shape = (resident_shape if resident else free_shape)(context.m, size, limits)
+        shape, resident = row_shape(context.m, size, row_bytes, limits)
         definitions = {
             "SELECTION": CODES[selection],
             "TABU": TABU_CODES[tabu],
