@@ -90,6 +90,11 @@ WITHOUT_EFFECT = {
         "It changed varied first tours: of distinct points with fewer than 8 threads, and of other instances. Colonies "
         "make none, and the hosts of these GPUs had 16 threads or more. No two cities of these instances coincide.",
     ),
+    "06e0d297": (
+        ("assignment", "family", "gpu_acs", "gpu_ant_system", "gpu_climbers", *_ON_GPUS),
+        "It changed walks over rows in shared memory, with tabu='list' or 'compact', and of 1,160 to 1,210 cities. "
+        "Others keep their launches.",
+    ),
 }
 #: beginnings of the names of results in headline tables: README, quality over time, papers' kernels, colonies, GPUs
 HEADLINE = (
