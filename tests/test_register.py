@@ -65,6 +65,7 @@ def test_every_result_has_a_script_in_the_register(register: ModuleType) -> None
         assert any(row.name.startswith(beginning) for row in rows), beginning
 
 
+@pytest.mark.needs_build
 def test_measured_paths_exist(register: ModuleType) -> None:
     for script, paths in register.MEASURES.items():
         assert (ROOT / "benchmarks" / f"{script}.py").is_file(), script
@@ -96,6 +97,7 @@ def test_later_commits_count_those_that_changed_a_path(
     assert register.later_commits(commits[0], ("kernel",), "quality") == 2
 
 
+@pytest.mark.needs_build
 def test_commits_without_effect_changed_the_paths_of_their_scripts(register: ModuleType) -> None:
     def git(*arguments: str) -> str:
         answer = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
