@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import _thread
 import copy
+import gc
 import os
 import signal
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -242,6 +244,28 @@ def test_an_interrupt_is_raised_once_the_work_has_ended_and_leaves_handlers_and_
     with timed_interrupts():
         assert end_on_interrupt(lambda: 4, stop) == 4
         assert signal.getsignal(signal.SIGALRM) is signal.default_int_handler
+
+
+@needs_timer
+def test_an_interrupt_keeps_no_object_that_the_work_used():
+    class Used:
+        pass
+
+    kept: list[weakref.ref[Used]] = []
+
+    def work() -> None:
+        used = Used()
+        kept.append(weakref.ref(used))
+        signal.raise_signal(signal.SIGALRM)
+
+    gc.collect()
+    gc.disable()  # a cycle of frames would be freed only by a collection
+    try:
+        with timed_interrupts(), pytest.raises(KeyboardInterrupt):
+            end_on_interrupt(work)
+        assert kept[0]() is None
+    finally:
+        gc.enable()
 
 
 @needs_timer

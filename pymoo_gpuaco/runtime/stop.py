@@ -104,10 +104,12 @@ def end_on_interrupt(work: Callable[[], T], *stops: Stop) -> T:
 
     An interrupt is a signal whose handler is in ``DEFERRED``: Ctrl-C, unless the user has set another handler.
     """
-    received: list[tuple[int, Any]] = []
+    received: list[int] = []
 
-    def defer(number: int, frame: Any) -> None:
-        received.append((number, frame))
+    def defer(number: int, _: Any) -> None:
+        received.append(
+            number
+        )  # without its frame, which would keep local variables, such as a kernel of an engine
         for stop in stops:
             stop.interrupt()
 
@@ -133,4 +135,4 @@ def end_on_interrupt(work: Callable[[], T], *stops: Stop) -> T:
             restore()
             raise
         if received:
-            before[received[0][0]](*received[0])
+            before[received[0]](received[0], None)
