@@ -78,6 +78,7 @@ MEASURES = {
     "time_to_optimum": (*_ON_CARD, *_CPU),
 }
 _COLONIES = ("acotsp", "family", "gpu_acs", "gpu_ant_system", "gpu_variants")
+_UNINTERRUPTED = tuple(script for script, paths in MEASURES.items() if "pymoo_gpuaco/runtime" in paths)
 _ON_GPUS = ("gpu_gap_over_time", "gpu_growth", "record_run", "several_gpus")
 #: Commit -> scripts whose results it did not change although it changed their paths, and the reason
 WITHOUT_EFFECT = {
@@ -94,6 +95,10 @@ WITHOUT_EFFECT = {
         ("assignment", "family", "gpu_acs", "gpu_ant_system", "gpu_climbers", *_ON_GPUS, "cores_beside_gpu"),
         "It changed walks over rows in shared memory, with tabu='list' or 'compact', and of 1,160 to 1,210 cities. "
         "Others keep their launches.",
+    ),
+    "c8a9d38e": (
+        _UNINTERRUPTED,
+        "It changed what remains after Ctrl-C. Only time_limits.py interrupts runs.",
     ),
 }
 #: beginnings of the names of results in headline tables: README, quality over time, papers' kernels, colonies, GPUs
