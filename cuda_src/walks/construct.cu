@@ -17,8 +17,8 @@
 // -DREST: 0: choice among the row's cities; 1: among all cities (rest.cuh; only with RACE)
 // -DSLOTS: cities per lane
 // -DRESIDENT: 1: all rows are in shared memory
+// -DMOST_RESIDENT: maximum ants per block if RESIDENT
 
-constexpr int MOST_RESIDENT = 32;  // maximum ants per block if RESIDENT
 constexpr int STRIDE = 32 * SLOTS;
 
 struct CandidateWeights {
@@ -173,7 +173,7 @@ __device__ __forceinline__ int roulette(const CandidateWeights& rows, int city, 
 
 #endif
 
-constexpr int GROUPS_PER_CHECK = 64;  // groups of four steps between two checks for halt
+constexpr int GROUPS_PER_CHECK = 256;  // groups of four steps between two checks for halt
 
 __device__ __forceinline__ bool is_halted(const int* halt) {
     return __shfl_sync(EVERY_LANE, lane_id() == 0 ? load_relaxed_system(halt) : 0, 0) != 0;
@@ -185,8 +185,20 @@ __device__ __forceinline__ const T* copy_to(uint4*& shared, const T* global, int
     uint4* const start = shared;
     const int words = (count * static_cast<int>(sizeof(T)) + 15) / 16;  // tables are padded to multiples of 16 bytes
     const uint4* const from = reinterpret_cast<const uint4*>(global);
-#pragma unroll 8  // independent loads
-    for (int i = threadIdx.x; i < words; i += blockDim.x) start[i] = __ldg(from + i);
+    constexpr int TOGETHER = 8;  // independent loads
+    for (int first = threadIdx.x; first < words; first += TOGETHER * blockDim.x) {
+        uint4 parts[TOGETHER];
+#pragma unroll
+        for (int t = 0; t < TOGETHER; ++t) {
+            const int i = first + t * blockDim.x;
+            if (i < words) parts[t] = from[i];
+        }
+#pragma unroll
+        for (int t = 0; t < TOGETHER; ++t) {
+            const int i = first + t * blockDim.x;
+            if (i < words) start[i] = parts[t];
+        }
+    }
     shared += words;
     return reinterpret_cast<const T*>(start);
 }

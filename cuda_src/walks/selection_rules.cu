@@ -172,7 +172,7 @@ __device__ __forceinline__ int choose(const float* row, const Tabu& tabu, const 
 
 #else
 
-constexpr int QUADS = 8;  // independent loads of four weights per lane
+constexpr int QUADS = TOURNAMENT ? 4 : 8;  // independent loads of four weights per lane
 constexpr int CHUNKS = (WIDTH + 31) / 32;
 constexpr int TRIALS_AT_ONCE = 4;  // the words of one generator block
 
@@ -365,7 +365,7 @@ __device__ __forceinline__ void tournaments(const float* weights, Node* lists, i
 // trials. If all open cities have weight 0, the lowest one is chosen.
 // switch_left: number of open cities at which the hybrid and the tournament switch rules; size: cities of a tournament.
 // The memory of an ant is a tabu, a list, or both in this order.
-extern "C" __global__ void __launch_bounds__(32 * MOST_TOGETHER, TOURNAMENT ? 0 : 5)
+extern "C" __global__ void __launch_bounds__(32 * MOST_TOGETHER, TOURNAMENT ? 1 : 5)
     construct_by_rule(const float* __restrict__ weights, const float* __restrict__ sums,
                       const float* __restrict__ ends, int n, int trials, int switch_left, int size, WALK_PARAMETERS) {
     const int warp = threadIdx.x >> 5, warps = TOURNAMENT ? MOST_TOGETHER : blockDim.x >> 5;

@@ -103,11 +103,22 @@ __device__ __forceinline__ void for_open_cities(const Tabu& tabu, Action action)
     for (int first = 0; first < tabu.n; first += 1024) {
         const int w = (first >> 5) + lane;
         unsigned bits = 32 * w < tabu.n ? ~tabu.words[w] : 0u;
-        const int most = static_cast<int>(warp_max(static_cast<unsigned>(__popc(bits))));
-#pragma unroll 2
-        for (int i = 0; i < most; ++i) {  // every lane scans its own word
-            action(bits != 0u ? 32 * w + __ffs(bits) - 1 : 0, bits != 0u);
-            bits &= bits - 1;
+        unsigned words_left = __ballot_sync(EVERY_LANE, bits != 0u);
+        const int words = __popc(words_left), most = static_cast<int>(warp_max(static_cast<unsigned>(__popc(bits))));
+        if (most < words) {
+#pragma unroll 4
+            for (int i = 0; i < most; ++i) {  // every lane scans its own word
+                action(bits != 0u ? 32 * w + __ffs(bits) - 1 : 0, bits != 0u);
+                bits &= bits - 1;
+            }
+        } else {
+#pragma unroll 4
+            for (int i = 0; i < words; ++i) {  // the lanes scan a word together: their cities are adjacent in memory
+                const int source = __ffs(words_left) - 1;
+                const bool open = __shfl_sync(EVERY_LANE, bits, source) >> lane & 1u;
+                action(open ? first + 32 * source + lane : 0, open);
+                words_left &= words_left - 1;
+            }
         }
     }
 #else

@@ -15,6 +15,7 @@ from pymoo_gpuaco.colony.selection import CODES
 
 MOST_TOGETHER = 4  # maximum ants per block with rows in global memory, by the kernels' launch bounds
 MOST_RESIDENT = 32  # maximum ants per block with rows in shared memory
+FEW_RESIDENT = 8  # up to this number a thread may use all the registers that it needs
 FEW_PER_MULTIPROCESSOR = 32  # up to this number of ants each has a block
 BLOCKS_PER_MULTIPROCESSOR = 32  # maximum with ants in global memory; more would not be resident
 TABU_CODES = {"list": 0, "compact": 1, "bitmask": 2}  # TABU in tabu.cuh
@@ -133,6 +134,7 @@ class RowWalk(FreeWalk):
             "REST": int(all_cities),
             "DENSE": int(trails.dense),
             "RESIDENT": int(resident),
+            "MOST_RESIDENT": FEW_RESIDENT if shape.ants_per_block <= FEW_RESIDENT else MOST_RESIDENT,
         }
         shared = row_bytes if resident else 0
         super().__init__(context, "walks/construct.cu", ["construct_tours"], definitions, shape, shared)
