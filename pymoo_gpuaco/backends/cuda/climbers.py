@@ -274,7 +274,7 @@ class CudaClimbers(StoppableEngine, KernelGroup):
         budget = max(1, pairs // max(m, FEWEST_SHARES) // COST_UNIT)
         costs = (budget, plan.part_cost, max(1, plan.n * RESTART_COST // COST_UNIT))
         state = (self.device.arrays[name] for name in plan.arrays(m))
-        arguments = (*self._cities.arguments(), *words(key), m, *scan, *costs, *state)
+        arguments = (*self._cities.arguments, *words(key), m, *scan, *costs, *state)
         self.device.launch("climb", m, plan.threads, *arguments)
 
     def _counted(self) -> list[int]:

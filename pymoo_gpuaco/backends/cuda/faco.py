@@ -154,7 +154,7 @@ class CudaFaco(TourEngine, KernelGroup):
         )
         numbers = (*words(key), int(p.min_new_edges))
         output = (a["segments"], a["used"], a["longer"])
-        arguments = (*self._cities.arguments(), *lists, a["source"], a["position"], *numbers, *output)
+        arguments = (*self._cities.arguments, *lists, a["source"], a["position"], *numbers, *output)
         self.device.launch("faco_ants", self.n_ants, 32, *arguments)
 
     def _read(self) -> None:

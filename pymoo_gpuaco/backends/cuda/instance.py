@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,8 +59,9 @@ class DeviceInstance(KernelGroup):
         )
         self.needed |= {f"{prefix}table": 4 * n * n} if table else {"points": 16 * n}
 
+    @cached_property
     def arguments(self) -> tuple[int, int, int, int, int]:
-        """Return the arguments of CITIES_PARAMETERS; the arrays must be allocated."""
+        """Arguments of CITIES_PARAMETERS; the arrays must be allocated."""
         coords, matrix, points, table = (
             self._device.arrays.optional(self._prefix + name)
             for name in ("coords", "matrix", "points", "table")

@@ -133,7 +133,7 @@ class Search(KernelGroup):
         """Compute the float distances (n, k) to the neighbours."""
         a, n, k = self._device.arrays, self._cities.n, self._cities.instance.k
         self.write(np.full((n, 2), -1, np.int32), np.inf)
-        cities = self._cities.arguments()
+        cities = self._cities.arguments
         self._device.call("neighbour_distances", n * k, *cities, a["neighbours"], k, a["near"])
 
     def remember(self, tour: NDArray[np.int32], length: float) -> None:
@@ -172,7 +172,7 @@ class Search(KernelGroup):
         lists = (a["neighbours"], a["near"], a["reference"] * skips_reference, k, self._searched)
         numbers = (m, kicks, self._longest, *words(key), self._tour_bytes)
         memory = (a.optional("searches"), a["halt"], tours)
-        arguments = (*self._cities.arguments(), *lists, *numbers, *memory)
+        arguments = (*self._cities.arguments, *lists, *numbers, *memory)
         self._device.launch("improve_tours", self._blocks(m), 32, *arguments)
         if self.parts:
             self._search_windows(key, tours, m, early)

@@ -45,7 +45,7 @@ class Measure(KernelGroup):
             self._device.wait(early)  # after an interrupt a kernel may still write to the old memory
             self._host_lengths = a.share("host_lengths", 8 * m).view(np.float64)
         results = (lengths, a["measured"], a["host_lengths"], a["host_shortest"])
-        self._device.launch("measure_tours", m, _THREADS, *self._cities.arguments(), tours, m, *results)
+        self._device.launch("measure_tours", m, _THREADS, *self._cities.arguments, tours, m, *results)
         self._device.wait(early)
         return Measured(self._host_lengths[:m].copy(), int(shortest[0]), shortest[1:].copy())
 

@@ -39,10 +39,11 @@ class WalkContext:
         """Number of cities."""
         return self.cities.n
 
+    @cached_property
     def arguments(self) -> tuple[float, ...]:
-        """Return the arguments of CITIES_PARAMETERS, then alpha, beta, and the minimum distance in eta = 1 / d."""
+        """Arguments of CITIES_PARAMETERS, then alpha, beta, and the minimum distance in eta = 1 / d."""
         p, shortest = self.parameters, self.cities.instance.least_distance
-        return *self.cities.arguments(), float(p.alpha), float(p.beta), shortest
+        return *self.cities.arguments, float(p.alpha), float(p.beta), shortest
 
     @cached_property
     def lists(self) -> ListPlan:
@@ -127,10 +128,8 @@ class CandidateWeights(KernelGroup):
         else:
             eta_beta = relative_eta_power(distances, shortest, beta)
         self._setting.device.write("eta_beta", eta_beta)
-
-    def weigh(self) -> None:
-        """Compute the weights."""
-        context, a = self._setting, self._setting.device.arrays
+        a = self._setting.device.arrays
+        self._inputs = (a["tau"], a["neighbours"], a["eta_beta"], *self._setting.arguments)
         outputs = (
             "factors",
             "outside_bound",
@@ -141,9 +140,12 @@ class CandidateWeights(KernelGroup):
             "inverses",
             "rests",
         )
-        before = (a["tau"], a["neighbours"], a["eta_beta"], *context.arguments())
-        common, k = float(self._trails.default_trail[0]), context.cities.instance.k
-        context.device.launch("weigh_rows", context.n, 32, *before, common, k, *map(a.optional, outputs))
+        self._outputs = (instance.k, *map(a.optional, outputs))
+
+    def weigh(self) -> None:
+        """Compute the weights."""
+        context, common = self._setting, float(self._trails.default_trail[0])
+        context.device.launch("weigh_rows", context.n, 32, *self._inputs, common, *self._outputs)
 
 
 class Aliases(KernelGroup):
@@ -164,7 +166,7 @@ class Aliases(KernelGroup):
     def prepare(self) -> None:
         """Build the tables in batches of rows, because each row needs a workspace."""
         context, rows, a = self._setting, self._rows, self._setting.device.arrays
-        before = (a["neighbours"], context.cities.instance.k, *context.arguments())
+        before = (a["neighbours"], context.cities.instance.k, *context.arguments)
         after = (a["alias_weights"], a["alias_stacks"], a["aliases"], a["rest_sums"])
         for first in range(0, context.n, rows):
             context.device.launch("build_aliases", -(-rows // 32), 32, *before, first, rows, *after)
@@ -182,5 +184,5 @@ class AllWeights(KernelGroup):
     def weigh(self) -> None:
         """Compute the weights from the current trails."""
         context, a = self._setting, self._setting.device.arrays
-        arguments = (a["tau"], *context.arguments(), self._stride, a["factors"])
+        arguments = (a["tau"], *context.arguments, self._stride, a["factors"])
         context.device.launch("all_weights", context.n, 256, *arguments)

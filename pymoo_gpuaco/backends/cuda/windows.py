@@ -301,7 +301,7 @@ class Windows(KernelGroup):
             "search_windows",
             max(1, -(-self.tours * count // _WARPS)),
             32 * _WARPS,
-            *self._cities.arguments(),
+            *self._cities.arguments,
             np.float32(self.scale),
             *inputs,
             *(self.tours, self.windows, first, count),

@@ -64,7 +64,7 @@ class _Choice(KernelGroup):
     def arguments(self) -> tuple[Any, ...]:
         """Return the arguments of CITIES_PARAMETERS, and those of ACS_PARAMETERS up to the period."""
         update = self._trails.tau0, self.xi, self.period
-        return *self._setting.arguments(), float(self._setting.parameters.q0), *update
+        return *self._setting.arguments, float(self._setting.parameters.q0), *update
 
 
 class _OpenTrails(KernelGroup):

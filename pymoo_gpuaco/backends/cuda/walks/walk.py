@@ -142,12 +142,15 @@ class RowWalk(FreeWalk):
         aliases = [Aliases(context)] if all_cities else []
         self.parts = [*aliases, CandidateRows(context.device, cities.instance), self._rows]
 
-    def build(self, key: int, tours: Any, ants: int) -> None:
-        """Compute the weights, then walk; the host may halt the walk, see ``Device.wait``."""
-        self._rows.weigh()
+    def prepare(self) -> None:
+        """Look up the arguments, which are the same in every launch."""
         optional = self._setting.device.arrays.optional
         rows = "row_cities" if self._all_cities else "candidates"
         inputs = ("factors", rows, "tau", "outside_bound", "near_cities", "raised")
         outside = ("inverses", "rests", "spares", "aliases")  # null without ``all_cities``
-        before = map(optional, inputs + outside)
-        self._launch((*before, *self._setting.arguments(), optional("halt")), key, tours, ants)
+        self._arguments = (*map(optional, inputs + outside), *self._setting.arguments, optional("halt"))
+
+    def build(self, key: int, tours: Any, ants: int) -> None:
+        """Compute the weights, then walk; the host may halt the walk, see ``Device.wait``."""
+        self._rows.weigh()
+        self._launch(self._arguments, key, tours, ants)
