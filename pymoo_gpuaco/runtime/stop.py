@@ -104,12 +104,11 @@ def end_on_interrupt(work: Callable[[], T], *stops: Stop) -> T:
 
     An interrupt is a signal whose handler is in ``DEFERRED``: Ctrl-C, unless the user has set another handler.
     """
+    # without their frames, which would keep local variables, such as a kernel of an engine
     received: list[int] = []
 
     def defer(number: int, _: Any) -> None:
-        received.append(
-            number
-        )  # without its frame, which would keep local variables, such as a kernel of an engine
+        received.append(number)
         for stop in stops:
             stop.interrupt()
 
