@@ -109,6 +109,7 @@ WITHOUT_EFFECT = {
         _UNINTERRUPTED,
         "It changed what remains after Ctrl-C. Only time_limits.py interrupts runs.",
     ),
+    "4eddbb01": ((*_UNINTERRUPTED, "cpu_first_run", "time_limits"), "It moved a comment."),
 }
 #: beginnings of the names of results in headline tables: README, quality over time, papers' kernels, colonies, GPUs
 HEADLINE = (
