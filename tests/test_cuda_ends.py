@@ -69,7 +69,7 @@ def test_ants_that_walk_together_are_ended_between_two_steps(monkeypatch):
 
 @pytest.mark.usefixtures("device")
 def test_a_walk_over_lists_is_ended_and_no_search_begins_on_its_tours(monkeypatch):
-    n, m = 300, 2
+    n, m = 1100, 2  # a walk reads whether it is halted every 1,024 steps
     engine = colony(cloud(n), "cuda", n_ants=m, local_search=LocalSearch())
     unfinished = []
 
