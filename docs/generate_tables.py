@@ -115,7 +115,7 @@ _MEMETIC, _FRONTS = ("GPUMMAS", "GPUMemetic"), ("GPUMOACO", "GPU2PPLS")
 # Result -> (name then, name now) of the algorithm that it measured.
 RENAMED = {
     **dict.fromkeys(("gpu_profile_windows", "islands_gpu"), _MEMETIC),
-    **dict.fromkeys(("fronts", "fronts_united", "gpu_fronts"), _FRONTS),
+    "gpu_fronts": _FRONTS,
 }
 # Column in a result -> its name in the tables.
 COLUMN_NAMES = {
