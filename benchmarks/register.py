@@ -79,8 +79,8 @@ MEASURES = {
 }
 _COLONIES = ("acotsp", "family", "gpu_acs", "gpu_ant_system", "gpu_variants")
 _UNINTERRUPTED = tuple(script for script, paths in MEASURES.items() if "pymoo_gpuaco/runtime" in paths)
-_WITHOUT_WALKS = ("assignment", "cores_beside_gpu", "gpu_climbers")
 _ON_GPUS = ("gpu_gap_over_time", "gpu_growth", "record_run", "several_gpus")
+_WITHOUT_WALKS = (*_ON_GPUS, "assignment", "cores_beside_gpu", "gpu_climbers")
 #: Commit -> scripts whose results it did not change although it changed their paths, and the reason
 WITHOUT_EFFECT = {
     "0c4ad8d2": (
@@ -93,16 +93,16 @@ WITHOUT_EFFECT = {
         "make none, and the hosts of these GPUs had 16 threads or more. No two cities of these instances coincide.",
     ),
     "06e0d297": (
-        ("assignment", "family", "gpu_acs", "gpu_ant_system", "gpu_climbers", *_ON_GPUS, "cores_beside_gpu"),
+        (*_WITHOUT_WALKS, "family", "gpu_acs", "gpu_ant_system"),
         "It changed walks over rows in shared memory, with tabu='list' or 'compact', and of 1,160 to 1,210 cities. "
         "Others keep their launches.",
     ),
     "22c0eff1": (
-        (*_WITHOUT_WALKS, *_ON_GPUS),
+        _WITHOUT_WALKS,
         "It changed kernels of walks and their launches, of which these scripts have none.",
     ),
     "797893c9": (
-        (*_WITHOUT_WALKS, *_ON_GPUS),
+        _WITHOUT_WALKS,
         "It saves microseconds of the host in a launch of a walk. These scripts have none; their launches save less.",
     ),
     "c8a9d38e": (
